@@ -201,7 +201,7 @@ fn memory_reclaim_goes_by_its_own_swappiness() {
     let anon_stolen = |swappiness, vm| {
         let mut c = config(Kernel::V6_12, "ramdisk");
         c.vm.swappiness = vm;
-        let ask = Op::MemcgReclaim { pages: 10_000, swappiness };
+        let ask = Op::MemcgReclaim { memcg: None, pages: 10_000, swappiness };
         let r = run(&c, vec![member("t", vec![anon(200), write(0, 0, 200), pread(0, 300), ask])]);
         assert_eq!(count(&r, "pgsteal_file"), 300);
         count(&r, "pgsteal_anon")

@@ -68,7 +68,7 @@ fn anon_only_falls_back() {
     let taken = |value, mglru| {
         let mut c = ruled(newest("ramdisk"), "anon-only-falls-back", value);
         c.swap.clear();
-        let only = Op::MemcgReclaim { pages: 50, swappiness: Some(ANON_ONLY) };
+        let only = Op::MemcgReclaim { memcg: None, pages: 50, swappiness: Some(ANON_ONLY) };
         let ops = [file(0, 200, true, VmaFlags::default()), read(0, 0, 200), end(0), only, end(1)];
         let tasks = vec![member("t", ops.to_vec())];
         let mut m = match mglru {
@@ -90,7 +90,11 @@ fn anon_only_falls_back() {
 /// In 6.12 neither is counted for the machine.
 #[test]
 fn counts_proactive() {
-    let ops = [anon(400), write(0, 0, 400), Op::MemcgReclaim { pages: 100, swappiness: None }];
+    let ops = [
+        anon(400),
+        write(0, 0, 400),
+        Op::MemcgReclaim { memcg: None, pages: 100, swappiness: None },
+    ];
     let counters = ["pgscan_direct", "pgscan_proactive", "pgsteal_direct", "pgsteal_proactive"];
     let of = both(&newest("ramdisk"), "counts-proactive", ["no", "yes"], &ops)
         .map(|r| counters.map(|c| stat(&r, 0, c)));
@@ -150,7 +154,7 @@ fn reclaim_walks_again() {
 /// that there are old generations of files does not matter.
 #[test]
 fn anon_only_takes_anonymous_memory() {
-    let only = Op::MemcgReclaim { pages: 100, swappiness: Some(ANON_ONLY) };
+    let only = Op::MemcgReclaim { memcg: None, pages: 100, swappiness: Some(ANON_ONLY) };
     let ops = [anon(600), pread(0, 300), write(0, 0, 600), end(0), only, end(1)];
     for mglru in [None, Some(MglruConfig::V6_18), Some(MglruConfig::V7_3)] {
         let (c, tasks) = (newest("ramdisk"), vec![member("t", ops.to_vec())]);

@@ -153,7 +153,7 @@ pub(crate) fn advise(region: u16, first: u32, count: u32, advice: Advice) -> Op 
     Op::Madvise { region: RegionId(region), first, count, advice }
 }
 pub(crate) fn reclaim(pages: u32) -> Op {
-    Op::MemcgReclaim { pages, swappiness: None }
+    Op::MemcgReclaim { memcg: None, pages, swappiness: None }
 }
 pub(crate) fn sleep_ms(ms: u64) -> Op {
     Op::Sleep(SimDuration::from_millis(ms))

@@ -172,7 +172,7 @@ impl Live {
         };
         let name = format!("{} memory.reclaim of {group}", self.instant());
         let write: Box<dyn Workload> =
-            Box::new(Once(Some(Op::MemcgReclaim { pages, swappiness: None })));
+            Box::new(Once(Some(Op::MemcgReclaim { memcg: None, pages, swappiness: None })));
         let task = TaskConfig::new(name.clone(), vec![write]);
         let task = task.with_memcg(Some(memcg)).with_start(self.now);
         self.begun.machine.spawn(task, self.spec.seed);

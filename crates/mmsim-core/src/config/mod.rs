@@ -121,6 +121,9 @@ pub struct NodeConfig {
     pub zones: Vec<ZoneConfig>,
 }
 
+/// What `max` in a file of a group stands for, in pages (include/linux/page_counter.h).
+pub const PAGE_COUNTER_MAX: u64 = i64::MAX as u64 / 4096;
+
 /// A memory cgroup. Group 0 is the root and has no limits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MemcgConfig {
@@ -128,9 +131,9 @@ pub struct MemcgConfig {
     pub name: String,
     /// Position of its entry in the list that it was made from: one entry may make several groups.
     pub entry: usize,
-    /// `memory.min`, pages.
+    /// `memory.min`, pages, up to [`PAGE_COUNTER_MAX`].
     pub min: u64,
-    /// `memory.low`, pages.
+    /// `memory.low`, pages, up to [`PAGE_COUNTER_MAX`].
     pub low: u64,
     /// `memory.high`, pages.
     pub high: Option<u64>,

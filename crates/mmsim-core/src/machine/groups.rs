@@ -53,18 +53,18 @@ impl Machine {
 
     /// A process of a group that is there now is charged what the kernel needs for it.
     pub(super) fn charge_process(&mut self, process: AsId) {
-        let s = &mut self.mem.virt.spaces[process];
+        let (s, cpu) = (&mut self.mem.virt.spaces[process], self.mem.acting.cpu);
         if self.mem.memcgs.is_online(s.memcg) && !std::mem::replace(&mut s.charged, true) {
-            self.mem.memcgs.process_begins(s.memcg);
+            self.mem.memcgs.process_begins(cpu, s.memcg);
         }
     }
 
     /// A process ended. Its group may have waited for that.
     pub(super) fn process_left(&mut self, process: AsId) {
-        let s = &mut self.mem.virt.spaces[process];
+        let (s, cpu) = (&mut self.mem.virt.spaces[process], self.mem.acting.cpu);
         let memcg = s.memcg;
         if std::mem::take(&mut s.charged) {
-            self.mem.memcgs.process_ends(memcg);
+            self.mem.memcgs.process_ends(cpu, memcg);
         }
         if self.mem.memcgs[memcg].config.until.is_some() {
             self.events.queue.push(self.mem.acting.now, Event::Memcg(memcg));

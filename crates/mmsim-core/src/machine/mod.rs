@@ -160,6 +160,10 @@ impl Machine {
             files: Vec::new(),
             phases: Vec::new(),
             threads: Vec::new(),
+            meets: match self.work.tasks.last() {
+                Some(before) if t.meets_the_one_before => before.meets,
+                _ => self.work.tasks.len(),
+            },
             waiting: 0,
         };
         let (many, disks) = (t.threads.len() > 1, t.disks);
@@ -229,6 +233,11 @@ impl Machine {
             done_at: SimTime::ZERO,
             finished: SimTime::ZERO,
         }
+    }
+
+    /// Somebody reads `memory.stat`, which brings the statistics of groups up to date.
+    pub(in crate::machine) fn memory_stat_is_read(&mut self) {
+        self.policies.lru.memory_stat_read(&self.mem);
     }
 
     /// Starts another process, amid a run that goes on step by step ([`Machine::begin`]), as a user

@@ -87,12 +87,13 @@ impl Machine {
                 }
             }
             Op::PhaseEnd(i) => self.phase_of_task_ends(tid, i),
-            Op::MemcgReclaim { pages, swappiness } => {
-                let memcg = self.mem.virt.spaces[space].memcg;
-                if memcg.0 != 0 {
+            Op::MemcgReclaim { memcg, pages, swappiness } => {
+                let own = Some(self.mem.virt.spaces[space].memcg).filter(|m| m.0 != 0);
+                if let Some(memcg) = memcg.or(own) {
                     self.memory_reclaim(tid, memcg, pages.into(), swappiness);
                 }
             }
+
             Op::DropCaches => {
                 self.mem.drop_caches(&mut *self.policies.lru);
             }
@@ -111,6 +112,7 @@ impl Machine {
                 self.mem.acting.now += self.mem.given.cost.t_syscall;
                 self.note_kdamond(tid, id, what);
             }
+            Op::MemoryStat => self.memory_stat_is_read(),
             Op::DrainPcp => self.mem.drain_pcp(),
             Op::FreeBlocks => self.free_blocks(tid),
         }
@@ -232,7 +234,7 @@ impl Machine {
     }
 
     fn barrier(&mut self, tid: ThreadId) -> Outcome {
-        let task = self.work.threads[tid].task;
+        let task = self.work.tasks[self.work.threads[tid].task].meets;
         // The last one to come goes straight on.
         if self.open_barrier(task, 1) {
             return Ok(());
@@ -242,17 +244,18 @@ impl Machine {
         Ok(())
     }
 
-    /// Lets the threads of a process go on if all living ones have come, `more` besides
-    /// those that wait already.
+    /// Lets the threads go on that meet at the barriers of a process, if all living ones have come,
+    /// `more` besides those that wait already.
     fn open_barrier(&mut self, task: usize, more: u32) -> bool {
-        let t = &self.work.tasks[task];
-        let living =
-            t.threads.iter().filter(|&&t| self.work.threads[t].wait != Wait::Finished).count();
-        if ((t.waiting + more) as usize) < living {
+        let work = &self.work;
+        let meeting = work.tasks[task..].iter().take_while(|t| t.meets == task);
+        let all: Vec<ThreadId> = meeting.flat_map(|t| t.threads.iter().copied()).collect();
+        let living = all.iter().filter(|&&t| work.threads[t].wait != Wait::Finished).count();
+        if ((work.tasks[task].waiting + more) as usize) < living {
             return false;
         }
         self.work.tasks[task].waiting = 0;
-        for t in self.work.tasks[task].threads.clone() {
+        for t in all {
             if self.work.threads[t].wait == Wait::Barrier {
                 let waited =
                     self.mem.acting.now.0.saturating_sub(self.work.threads[t].waits_since.0);
@@ -268,7 +271,7 @@ impl Machine {
         let now = self.mem.acting.now;
         self.retire(tid, now);
         let task = self.work.threads[tid].task;
-        self.open_barrier(task, 0);
+        self.open_barrier(self.work.tasks[task].meets, 0);
         let space = self.work.threads[tid].space;
         let all = self.work.tasks[task]
             .threads
@@ -298,6 +301,7 @@ impl Machine {
     /// Ends a process now: its threads stop, its memory is freed.
     pub(super) fn kill(&mut self, space: AsId) {
         let now = self.mem.acting.now;
+        let mut meets = None;
         for t in self.work.threads.ids().collect::<Vec<_>>() {
             if self.work.threads[t].space == space && self.work.threads[t].wait != Wait::Finished {
                 // What it did last may have ended later than the clock of whoever ends it.
@@ -306,6 +310,10 @@ impl Machine {
                     Wait::Not => since.max(self.sched.cpus[cpu].clock),
                     _ => since,
                 };
+                let task = self.work.tasks[self.work.threads[t].task].meets;
+                let waited = self.work.threads[t].wait == Wait::Barrier;
+                self.work.tasks[task].waiting -= u32::from(waited);
+                meets = Some(task);
                 self.retire(t, now);
                 self.work.threads[t].finished = now.max(last);
                 for cpu in self.sched.cpus.ids() {
@@ -318,6 +326,10 @@ impl Machine {
             }
         }
         self.free_space(space);
+        // Others may have waited at a barrier for this process alone.
+        if let Some(task) = meets.filter(|&t| self.work.tasks[t].waiting > 0) {
+            self.open_barrier(task, 0);
+        }
     }
 
     fn free_space(&mut self, space: AsId) {

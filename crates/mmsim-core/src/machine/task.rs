@@ -22,6 +22,8 @@ pub struct TaskConfig {
     pub threads: Vec<Box<dyn Workload>>,
     /// Where its files lie.
     pub disks: DisksOfFiles,
+    /// Its barriers are common to the process that stands before it in the list.
+    pub meets_the_one_before: bool,
 }
 
 /// The disk of each file of a task.
@@ -44,7 +46,15 @@ impl TaskConfig {
     /// A process in the root group, with one workload per thread, that starts with the run.
     pub fn new(name: impl Into<String>, threads: Vec<Box<dyn Workload>>) -> Self {
         let (name, memcg, start) = (name.into(), None, SimTime::ZERO);
-        TaskConfig { name, memcg, oom_score_adj: 0, start, threads, disks: DisksOfFiles::default() }
+        TaskConfig {
+            name,
+            memcg,
+            oom_score_adj: 0,
+            start,
+            threads,
+            disks: DisksOfFiles::default(),
+            meets_the_one_before: false,
+        }
     }
 
     /// In the group at this position of [`MachineConfig::memcgs`](super::MachineConfig::memcgs).
@@ -63,6 +73,14 @@ impl TaskConfig {
     pub fn with_oom_score_adj(mut self, adj: i16) -> Self {
         assert!((-1000..=1000).contains(&adj), "{}: oom_score_adj of {adj}", self.name);
         self.oom_score_adj = adj;
+        self
+    }
+
+    /// With the barriers of the process before it: [`Op::Barrier`](crate::workload::Op::Barrier)
+    /// waits for the threads of both.
+    #[must_use]
+    pub fn meeting_the_one_before(mut self) -> Self {
+        self.meets_the_one_before = true;
         self
     }
 
@@ -92,6 +110,9 @@ pub(super) struct Task {
     pub(super) files: Vec<FileId>,
     pub(super) phases: Vec<String>,
     pub(super) threads: Vec<ThreadId>,
+    /// The first of the processes whose barriers are common: itself, if they are its own.
+    pub(super) meets: usize,
+    /// Of that one: threads that wait at a barrier.
     pub(super) waiting: u32,
     pub(super) space: AsId,
     /// Its results when its last phase ended, and the latencies of its records up to then.

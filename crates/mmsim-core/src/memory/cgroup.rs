@@ -102,6 +102,8 @@ pub struct Memcgs {
     stock_entries: usize,
     /// Stock and kernel memory are part of the usage.
     stock_is_used: bool,
+    /// The charge under way had to reclaim, and takes no batch.
+    had_to_reclaim: bool,
 }
 
 impl Memcgs {
@@ -144,7 +146,9 @@ impl Memcgs {
             stocks: IndexVec::filled(config.cpus as usize, Stock::default()),
             stock_entries: rules.memcg_stock_groups as usize,
             stock_is_used: rules.memcg_charges == MemcgCharges::Kernel,
+            had_to_reclaim: false,
         };
+        memcgs.charge_for_groups(CpuId(0));
         memcgs.recount();
         memcgs
     }
@@ -265,24 +269,24 @@ impl Memcgs {
             }
         }
     }
-    /// A page table was made for a process of the group.
-    pub(super) fn charge_table(&mut self, m: MemcgId) {
-        self.charge_kernel(m, 1);
+    /// A page table was made on a CPU for a process of the group.
+    pub(super) fn charge_table(&mut self, cpu: CpuId, m: MemcgId) {
+        self.charge_kernel(cpu, m, 1);
     }
 
     /// It was freed.
-    pub(super) fn uncharge_table(&mut self, m: MemcgId) {
-        self.uncharge_kernel(m, 1);
+    pub(super) fn uncharge_table(&mut self, cpu: CpuId, m: MemcgId) {
+        self.uncharge_kernel(cpu, m, 1);
     }
 
     /// A process of the group begins.
-    pub(crate) fn process_begins(&mut self, m: MemcgId) {
-        self.charge_kernel(m, self.process);
+    pub(crate) fn process_begins(&mut self, cpu: CpuId, m: MemcgId) {
+        self.charge_kernel(cpu, m, self.process);
     }
 
     /// It ends.
-    pub(crate) fn process_ends(&mut self, m: MemcgId) {
-        self.uncharge_kernel(m, self.process);
+    pub(crate) fn process_ends(&mut self, cpu: CpuId, m: MemcgId) {
+        self.uncharge_kernel(cpu, m, self.process);
     }
 
     /// Pages of a charge (`MEMCG_CHARGE_BATCH`).

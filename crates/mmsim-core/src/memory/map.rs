@@ -277,7 +277,7 @@ impl Memory {
             self.kernel.nr_page_tables -= 1;
             if let crate::virt::pages::Owner::Process(a) = self.virt.pages.group(g).owner {
                 self.virt.spaces[a].tables -= 1;
-                self.memcgs.uncharge_table(self.virt.spaces[a].memcg);
+                self.memcgs.uncharge_table(self.acting.cpu, self.virt.spaces[a].memcg);
             }
             self.free_frame(t);
         }
@@ -290,7 +290,7 @@ impl Memory {
         self.kernel.nr_page_tables += 1;
         if let crate::virt::pages::Owner::Process(a) = self.virt.pages.group(g).owner {
             self.virt.spaces[a].tables += 1;
-            self.memcgs.charge_table(self.virt.spaces[a].memcg);
+            self.memcgs.charge_table(self.acting.cpu, self.virt.spaces[a].memcg);
         }
     }
 

@@ -237,6 +237,12 @@ pub trait ReclaimPolicy: Inspect + Send {
         }
     }
 
+    /// `memory.stat` of all groups but the root is read, so that a policy that decides by old
+    /// statistics of theirs has new ones. The default has none.
+    fn memory_stat_read(&mut self, mem: &Memory) {
+        let _ = mem;
+    }
+
     /// Another policy has taken over all folios: the lists are empty, and passes under way have ended.
     /// What else the policy knows it keeps for when folios come to it again.
     fn set_aside(&mut self) {}

@@ -283,7 +283,9 @@ pub enum Op {
     Sleep(SimDuration),
     /// Sleep until an instant (recorded arrivals); nothing if it has passed.
     SleepUntil(SimTime),
-    /// Wait until every living thread of the process has come to its barrier.
+    /// Wait until every living thread of the process, and of those that meet it
+    /// ([`TaskConfig::meeting_the_one_before`](crate::machine::TaskConfig::meeting_the_one_before)),
+    /// has come to its barrier.
     Barrier,
     /// `n` records (transactions, loops: the workload's unit of work) are done.
     Records(u32),
@@ -295,9 +297,11 @@ pub enum Op {
     /// The phase with this number in [`super::Workload::phases`] ends here. It began
     /// where the phase before it ended.
     PhaseEnd(u16),
-    /// Write `bytes >> 12` pages to the own group's `memory.reclaim`, and wait until they are
+    /// Write `bytes >> 12` pages to a group's `memory.reclaim`, and wait until they are
     /// reclaimed or Linux gives up (`EAGAIN`).
     MemcgReclaim {
+        /// The group, the root or another; `None`: the own one, unless that is the root.
+        memcg: Option<MemcgId>,
         /// Pages to reclaim.
         pages: u32,
         /// `swappiness=` of the write, 0..=200; `None`: `vm.swappiness`.
@@ -362,6 +366,9 @@ pub enum Op {
     KdamondNote(KdamondId, Note),
     /// A look of a daemon, which then sleeps until it looks again.
     Look(DaemonId),
+    /// Read `memory.stat` of all groups but the root, which brings their statistics up to date. Takes
+    /// no time.
+    MemoryStat,
     /// Give the pages of all per-CPU lists back (`drain_all_pages`).
     DrainPcp,
     /// Read `/proc/buddyinfo`: the next `fill` gets the free blocks.

@@ -121,6 +121,8 @@ pub struct CostState {
     pub cost: PerType<u64>,
     /// Cost since the last pass began, in the model of 7.3.
     pub pending: PerType<u64>,
+    /// The same that statistics of groups do not show yet.
+    pub unseen: PerType<u64>,
 }
 
 impl CostState {
@@ -151,6 +153,14 @@ impl CostState {
         while self.cost[ANON] + self.cost[FILE] > pages_on_lists / 4 {
             self.cost[ANON] /= 2;
             self.cost[FILE] /= 2;
+        }
+    }
+
+    /// Statistics of groups are brought up to date.
+    #[inline]
+    pub fn show(&mut self) {
+        for t in [ANON, FILE] {
+            self.pending[t] += std::mem::take(&mut self.unseen[t]);
         }
     }
 
@@ -266,13 +276,12 @@ pub const fn scan_base(size: u64, priority: u32) -> u64 {
 /// [`scan_base`] in a memory cgroup that is protected up to `protection` pages and uses `usage`:
 /// the protected share is not counted, but at least 32 pages are, before the priority.
 ///
-/// Linux 6.12. (The `+ 1` came after 5.9; it matters only when everything is protected.)
+/// Linux 6.12. (The `+ 1` came after 5.9; it matters only when everything is protected.) As in the
+/// kernel, a protection of `max` times a list of 8,192 pages or more overflows 64 bits and wraps.
 #[inline]
 pub const fn scan_base_protected(size: u64, priority: u32, protection: u64, usage: u64) -> u64 {
     let usage = if usage > protection { usage } else { protection };
-    // A protection of `max` needs more than 64 bits.
-    let spared = size as u128 * protection as u128 / (usage as u128 + 1);
-    let scan = size - spared as u64;
+    let scan = size - size.wrapping_mul(protection) / (usage + 1);
     (if scan > SWAP_CLUSTER_MAX { scan } else { SWAP_CLUSTER_MAX }) >> priority
 }
 
@@ -433,6 +442,23 @@ mod tests {
         assert_eq!(inactive_ratio(65_536, 196_608), 3);
     }
 
+    /// What statistics do not show yet costs nothing: at swappiness 60 anonymous memory has 60 of 200.
+    /// A cost of 100 that they show makes it 60 * 301 / 201 = 89 of 89 + 140 * 301 / 101 = 417.
+    #[test]
+    fn a_cost_counts_when_statistics_show_it() {
+        let unseen = PerType::new([100, 0]);
+        let mut c = CostState { unseen, ..Default::default() };
+        c.begin_pass(10_000);
+        let share = |c: &CostState| {
+            let f = c.fractions(60);
+            (f.fraction[ANON] * 1000 / f.denominator) as u32
+        };
+        assert_eq!(share(&c), 300);
+        c.show();
+        c.begin_pass(10_000);
+        assert_eq!((c.cost[ANON], share(&c)), (100, 89_000 / (89 + 417)));
+    }
+
     /// Two passes over 10,000 pages at swappiness 60, worked by hand. First 100 anonymous pages and 40
     /// file pages were looked at in vain, 3 and 10 came back as workingset, 20 were written. Before the
     /// second 2,000, 60 and 100, of anonymous pages only.
@@ -571,6 +597,16 @@ mod tests {
         assert_eq!(scan_base_protected(1000, 2, 500, 999), 125);
         assert_eq!(scan_base_protected(1000, 0, 2000, 1000), 32);
         assert_eq!(scan_base_protected(1000, 6, 2000, 1000), 0);
+    }
+
+    /// By hand: 45,000 times 2^51 - 1 is 4040 times 2^51 - 45,000 modulo 2^64, and a quotient of
+    /// 4039. A list of 8,000 pages does not overflow.
+    #[test]
+    fn a_protection_of_max_wraps_as_in_the_kernel() {
+        let max = mmsim_core::config::PAGE_COUNTER_MAX;
+        assert_eq!(max, (1 << 51) - 1);
+        assert_eq!(scan_base_protected(8000, 0, max, 8000), 32);
+        assert_eq!(scan_base_protected(45_000, 0, max, 45_000), 45_000 - 4039);
     }
 
     /// Worked by hand, at priorities 12, 10 and so on down to 0: size, protection and usage.

@@ -102,10 +102,13 @@ impl Classic {
         self.flush_stats(mem);
         let (page_type, scope) = (LruType::of(file), self.scope_of_lruvec(lv));
         let pends = self.config.balance_model == BalanceModel::Cost73;
+        let old = self.stale.is_some();
         let mut level = Some(lv);
         while let Some(at) = level {
+            let state = &mut self.lruvecs[at].cost;
             if pends {
-                self.lruvecs[at].cost.pending[page_type] += cost;
+                let since = if old { &mut state.unseen } else { &mut state.pending };
+                since[page_type] += cost;
             } else {
                 let pages = self.seen_sizes(mem, scope, self.ids.memcg(at)).iter().sum();
                 self.lruvecs[at].cost.add(page_type, cost, pages);

@@ -518,6 +518,10 @@ impl ReclaimPolicy for Classic {
         false
     }
 
+    fn memory_stat_read(&mut self, mem: &Memory) {
+        self.flush_groups(mem);
+    }
+
     fn set_aside(&mut self) {
         self.passes.iter_mut().for_each(|p| *p = [None, None]);
     }
@@ -671,6 +675,7 @@ impl Inspect for Classic {
         for lv in self.lruvecs.iter() {
             d.words(lv.age.iter().chain(lv.cost.cost.iter()).chain(lv.activations.iter()).copied());
             d.words(lv.cost.pending.iter().copied().filter(|&n| n > 0));
+            d.words(lv.cost.unseen.iter().copied().filter(|&n| n > 0));
             d.words(lv.rotate.scanned.iter().chain(lv.rotate.rotated.iter()).copied());
         }
     }

@@ -163,8 +163,9 @@ impl Classic {
     /// Takes the cost of reclaim until now, which decides how this pass divides its scans (7.3).
     fn reckon_costs(&mut self, mem: &Memory, req: &ReclaimRequest) {
         if self.config.balance_model == BalanceModel::Cost73 {
+            self.flush_stats(mem);
             for scope in self.scopes_of(mem, req.node).map(LruScope) {
-                let pages = self.sizes(mem, scope, target(req)).iter().sum();
+                let pages = self.seen_sizes(mem, scope, target(req)).iter().sum();
                 let lv = self.lruvec_at(scope, target(req));
                 self.lruvecs[lv].cost.begin_pass(pages);
             }

@@ -1,13 +1,15 @@
 //! Statistics of groups as reclaim sees them: what the last flush left.
 //!
 //! A group's sizes and refaults with those of the groups below it are sums that Linux brings up to
-//! date every two seconds. Between two flushes reclaim decides by old ones. So it may touch active
+//! date every two seconds. Between two flushes reclaim decides by old ones, since 7.3 by old costs of
+//! reclaim as well. So it may touch active
 //! lists in bursts: refaults since the last flush open none, and lists that were too short then
 //! count as short until the next. What is scanned of a list follows from its exact size.
 //!
 //! Source: Linux 6.12 mm/memcontrol.c (`flush_memcg_stats_dwork`, `lruvec_page_state`), mm/vmscan.c
-//! (`prepare_scan_control`). Deviations: a flush is made when something is read after it was due, and
-//! flushes beyond a threshold of updates are left out, which rate-limited readers hardly make.
+//! (`prepare_scan_control`). The kernel's work is deferrable: on an idle CPU it waits for the next
+//! that is done there, and the next comes two seconds after it. Deviations: a flush is made when
+//! something is read after it was due, and flushes beyond a threshold of updates are left out, which rate-limited readers hardly make.
 
 use super::{Classic, LruScope, PerList};
 use crate::index::{LruvecId, PerType};
@@ -48,16 +50,30 @@ impl Classic {
         }
     }
 
+    /// Brings the statistics of all groups but the root up to date.
+    pub(super) fn flush_groups(&mut self, mem: &Memory) {
+        if let Some(mut stale) = self.stale.take() {
+            self.flush_to(mem, &mut stale, false);
+            self.stale = Some(stale);
+        }
+    }
+
+    fn flush_to(&mut self, mem: &Memory, stale: &mut Stale, with_root: bool) {
+        for (lv, sums) in self.lruvecs.ids().zip(stale.sums.iter_mut()) {
+            let (scope, memcg) = (self.scope_of_lruvec(lv), self.ids.memcg(lv));
+            if with_root || memcg != MemcgId(0) {
+                sums.sizes = self.sizes(mem, scope, memcg);
+                sums.activations = self.lruvecs[lv].activations;
+                self.lruvecs[lv].cost.show();
+            }
+        }
+    }
+
     #[cold]
     fn flush_all(&mut self, mem: &Memory) {
         let Some(mut stale) = self.stale.take() else { return };
-        for (lv, sums) in self.lruvecs.ids().zip(stale.sums.iter_mut()) {
-            let (scope, memcg) = (self.scope_of_lruvec(lv), self.ids.memcg(lv));
-            sums.sizes = self.sizes(mem, scope, memcg);
-            sums.activations = self.lruvecs[lv].activations;
-        }
-        let periods = mem.acting.now.0 / FLUSH_TIME.0 + 1;
-        stale.next = SimTime(periods * FLUSH_TIME.0);
+        self.flush_to(mem, &mut stale, true);
+        stale.next = mem.acting.now + FLUSH_TIME;
         self.stale = Some(stale);
     }
 

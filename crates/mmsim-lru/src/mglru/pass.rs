@@ -287,7 +287,8 @@ impl Mglru {
         out.wakes_flusher |= self.config.flusher_rule == FlusherRule::Pass613
             && unqueued_dirty > 0
             && unqueued_dirty == file_taken;
-        self.leave(mem, req, pass, &w, budget == Budget::Aged || w.aged == Some(true));
+        let aged = budget == Budget::Aged || w.aged == Some(true);
+        self.leave(mem, req, pass, &w, aged, Evictable::of(swappiness));
         let (node, memcg) = self.node_and_memcg(w.lv);
         if memcg == MemcgId(0) && mem.shadow_nodes_listed() > 0 {
             let pages = self.pages_for_shadows(mem, node);
@@ -339,15 +340,24 @@ impl Mglru {
         delta
     }
 
-    /// The order of memory cgroups after one was visited.
-    fn leave(&mut self, mem: &Memory, req: &ReclaimRequest, pass: &mut Pass, w: &Work, aged: bool) {
+    /// The order of memory cgroups after one was visited. One that has enough to evict stays; what
+    /// cannot be swapped does not count (`lruvec_is_sizable`).
+    fn leave(
+        &mut self,
+        mem: &Memory,
+        req: &ReclaimRequest,
+        pass: &mut Pass,
+        w: &Work,
+        aged: bool,
+        types: Evictable,
+    ) {
         let in_tree = self.config.group_order == GroupOrder::Tree;
         if self.ids.only_root() || in_tree || req.by.memcg().is_some() && !aged {
             return;
         }
         let memcg = self.ids.memcg(w.lv);
         let online = mem.memcgs.is_online(memcg);
-        let sizable = self.listed(w.lv, Evictable::Both) >> req.priority > 0;
+        let sizable = self.listed(w.lv, types) >> req.priority > 0;
         let order = &mut self.memcg_lru[req.node];
         let to = match (aged && online, sizable) {
             (true, _) => Some(Rotation::Young),

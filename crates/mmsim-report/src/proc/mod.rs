@@ -348,7 +348,7 @@ Node 0, zone    DMA32
         let counts =
             PageCounts { anon_mapped: 2, page_tables: 1, anon_thp: 512, ..PageCounts::default() };
         let text = memory_stat(
-            &MemcgSnapshot { name: "a".into(), counts, vmstat },
+            &MemcgSnapshot { name: "a".into(), counts, vmstat, ..MemcgSnapshot::default() },
             &[VmEvent::PgScanProactive],
         );
         assert!(
@@ -361,11 +361,7 @@ Node 0, zone    DMA32
 
     #[test]
     fn files_lie_as_in_proc() {
-        let group = |name: &str| MemcgSnapshot {
-            name: name.into(),
-            counts: PageCounts::default(),
-            vmstat: VmStat::default(),
-        };
+        let group = |name: &str| MemcgSnapshot { name: name.into(), ..MemcgSnapshot::default() };
         let s = Snapshot { groups: vec![group(""), group("a/b")], ..host() };
         let paths = |k: Kind| k.files(&s).into_iter().map(|f| f.0).collect::<Vec<_>>();
         assert_eq!(paths(Kind::Pressure), ["pressure/memory"]);

@@ -278,13 +278,16 @@ impl Workload for Filter {
                     }
                     out.dropped += self.t_read * u64::from(count - n);
                 }
-                Op::MemcgReclaim { pages, swappiness } => {
+                Op::MemcgReclaim { memcg, pages, swappiness } => {
                     self.owed += u64::from(pages);
                     let whole = self.owed >> self.sample.shift;
                     self.owed -= whole << self.sample.shift;
                     match whole {
                         0 => out.dropped += self.t_syscall,
-                        n => out.push(Op::MemcgReclaim { pages: n as u32, swappiness }),
+                        n => {
+                            let pages = n as u32;
+                            out.push(Op::MemcgReclaim { memcg, pages, swappiness });
+                        }
                     }
                 }
                 Op::Compute(d) => out.dropped += d.as_nanos(),

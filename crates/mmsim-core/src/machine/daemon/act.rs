@@ -63,10 +63,12 @@ impl System for Looking<'_> {
     }
     fn group(&mut self, memcg: MemcgId) -> GroupFiles {
         self.pay_for(memcg);
+        self.machine.memory_stat_is_read();
         self.machine.files_of(memcg)
     }
     fn stat(&mut self, memcg: MemcgId, event: VmEvent) -> u64 {
         self.pay_for(memcg);
+        self.machine.memory_stat_is_read();
         self.machine.stat_of(memcg, event)
     }
     fn leaves(&self, memcg: MemcgId) -> Vec<MemcgId> {

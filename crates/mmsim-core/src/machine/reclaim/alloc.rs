@@ -7,6 +7,7 @@
 //! `throttle_direct_reclaim`, `should_continue_reclaim`).
 
 use crate::base::id::{Idx as _, MemcgId, NodeId, Pfn, ThreadId};
+use crate::base::rules::MemcgCharges;
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
 use crate::config::{ZoneKind, node_of_cpu};
@@ -75,25 +76,37 @@ impl Machine {
     /// A frame for a page of the thread's process, charged to its group.
     pub(in crate::machine) fn alloc_user(&mut self, tid: ThreadId) -> AllocOutcome {
         let memcg = self.work.threads[tid].memcg;
-        let pfn = match self.alloc(tid, &AllocRequest::USER) {
+        let got = self.alloc_within_limits(tid, &AllocRequest::USER);
+        if let AllocOutcome::Frame(pfn) = got {
+            self.mem.frames.set_memcg(pfn, memcg);
+            self.charge(tid, memcg, 1);
+        }
+        got
+    }
+
+    /// A frame that fits under the limits of the thread's group, not charged yet.
+    fn alloc_within_limits(&mut self, tid: ThreadId, request: &AllocRequest) -> AllocOutcome {
+        let memcg = self.work.threads[tid].memcg;
+        let pfn = match self.alloc(tid, request) {
             AllocOutcome::Frame(p) => p,
             other => return other,
         };
-        if let Err(level) = self.reclaim_for_limit(tid, memcg, 1, AllocRequest::USER.flags) {
+        if let Err(level) = self.reclaim_for_limit(tid, memcg, 1, request.flags) {
             self.mem.free_frame(pfn);
             if self.wait_for_clean_pages(tid, level) {
                 return AllocOutcome::Blocked;
             }
             return self.out_of_memory(tid, Some(level));
         }
-        self.mem.frames.set_memcg(pfn, memcg);
-        self.charge(tid, memcg, 1);
         AllocOutcome::Frame(pfn)
     }
 
     /// A frame for a page table of the thread's process.
     pub(in crate::machine) fn alloc_table(&mut self, tid: ThreadId) -> AllocOutcome {
-        self.alloc(tid, &AllocRequest::KERNEL)
+        match self.mem.given.rules.memcg_charges {
+            MemcgCharges::Exact => self.alloc(tid, &AllocRequest::KERNEL),
+            MemcgCharges::Kernel => self.alloc_within_limits(tid, &AllocRequest::KERNEL),
+        }
     }
 
     /// The node that a CPU allocates from first.

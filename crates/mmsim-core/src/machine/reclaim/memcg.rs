@@ -93,7 +93,13 @@ impl Machine {
         self.record.latency[2].add(self.mem.acting.now.since(begin));
         self.psi_stalled(tid, begin);
         self.mem.count(VmEvent::SimDirectReclaimNs, self.mem.acting.now.since(begin).0);
-        self.mem.memcgs.failing_level(memcg, pages).map_or(Ok(()), Err)
+        match self.mem.memcgs.failing_level(memcg, pages) {
+            Some(level) => Err(level),
+            None => {
+                self.mem.memcgs.reclaimed_for_charge();
+                Ok(())
+            }
+        }
     }
 
     /// A write to `memory.reclaim`: the group is reclaimed from again until it gave the requested

@@ -8,7 +8,7 @@
 //! Meanings are those of Linux 6.12 (include/linux/mmzone.h, mm/memcontrol.c): the swap
 //! cache counts among file pages, and a page that many processes map is mapped once.
 
-use crate::base::id::{Idx, MemcgId, NodeId, Pfn, ZoneId};
+use crate::base::id::{Idx, IndexVec, MemcgId, NodeId, Pfn, ZoneId};
 use crate::base::migratetype::{Migratetype, NR_MIGRATETYPES};
 use crate::base::time::SimTime;
 use crate::base::vmstat::{VmEvent, VmStat};
@@ -217,7 +217,7 @@ impl ZoneSnapshot {
 }
 
 /// A memory cgroup with all below it.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MemcgSnapshot {
     /// Name; empty for the root, which is the whole machine.
     pub name: String,
@@ -226,6 +226,12 @@ pub struct MemcgSnapshot {
     pub counts: PageCounts,
     /// Its counters.
     pub vmstat: VmStat,
+    /// `memory.current` and `memory.swap.current`, in pages.
+    pub usage: [u64; 2],
+    /// `memory.pressure`.
+    pub pressure: Pressure,
+    /// Events by file and name, as in `memory.events.low`.
+    pub events: Vec<(&'static str, u64)>,
 }
 
 /// All of it.
@@ -306,14 +312,22 @@ impl Machine {
     /// happened so far.
     pub fn snapshot(&mut self, at: SimTime) -> Snapshot {
         let mark = self.take_mark(at);
+        let psi = &mut self.sched.psi;
+        let of = |m: MemcgId| psi.total_of(m, at);
+        let pressures: IndexVec<MemcgId, Pressure> =
+            self.mem.memcgs.ids().map(of).collect::<Vec<_>>().into();
         let mem = &self.mem;
         let (zones, counts) = counted(mem, &*self.policies.lru);
         let vmstat = mem.memcgs.vmstat_with_descendants();
+        let local_events = self.config.memcg_mount.local_events;
         let whole = zones.iter().fold(PageCounts::default(), |sum, z| sum.plus(&z.counts));
         let group = |m: MemcgId| MemcgSnapshot {
             name: mem.memcgs[m].config.name.clone(),
             counts: if m.0 == 0 { whole } else { counts[m.index()] },
             vmstat: if m.0 == 0 { of_root(mem) } else { vmstat[m].clone() },
+            usage: [mem.memcgs[m].usage, mem.memcgs[m].swap],
+            pressure: pressures[m],
+            events: mem.memcgs[m].events.named(local_events).collect(),
         };
         Snapshot {
             at,

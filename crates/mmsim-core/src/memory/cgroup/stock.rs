@@ -16,6 +16,10 @@ use super::Memcgs;
 use super::tree::ROOT;
 use crate::base::id::{CpuId, MemcgId};
 
+/// Pages that the kernel charges to the group above for a group: its own record, counters and
+/// files. Recorded 1.9 on 6.12.117, 2.0 on 6.18.15, 2.6 on 7.3.4 (evidence/trees).
+const GROUP_PAGES: u64 = 2;
+
 /// The stock of a CPU.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stock {
@@ -56,7 +60,11 @@ impl Memcgs {
     #[inline]
     pub(crate) fn charge_in_batch(&mut self, cpu: CpuId, m: MemcgId, n: u64) -> u64 {
         if self.stock_is_used {
-            return if self.consume(cpu, m, n) { 0 } else { self.charge_batch_of(cpu, m, n) };
+            let whole = !std::mem::take(&mut self.had_to_reclaim);
+            return match self.consume(cpu, m, n) {
+                true => 0,
+                false => self.charge_batch_of(cpu, m, n, whole),
+            };
         }
         self.charge(m, n);
         if m == ROOT || self.consume(cpu, m, n) {
@@ -82,10 +90,18 @@ impl Memcgs {
         self.stock_is_used && self.stocks[cpu].of(m).is_some_and(|left| *left >= n)
     }
 
-    /// Charges a batch where stock is used memory; single pages, if a level has no room for it.
-    fn charge_batch_of(&mut self, cpu: CpuId, m: MemcgId, n: u64) -> u64 {
-        let whole = self.batch.max(n);
-        let charged = if m == ROOT || self.failing_level(m, whole).is_some() { n } else { whole };
+    /// The charge that follows had to reclaim first: a batch did not fit, so it takes its own pages
+    /// alone, whatever room there is now.
+    pub(crate) fn reclaimed_for_charge(&mut self) {
+        self.had_to_reclaim = self.stock_is_used;
+    }
+
+    /// Charges a `whole` batch where stock is used memory; single pages, if a level has no room for
+    /// it.
+    fn charge_batch_of(&mut self, cpu: CpuId, m: MemcgId, n: u64, whole: bool) -> u64 {
+        let batch = self.batch.max(n);
+        let single = !whole || m == ROOT || self.failing_level(m, batch).is_some();
+        let charged = if single { n } else { batch };
         self.charge(m, charged);
         if charged > n {
             self.put(cpu, m, charged - n);
@@ -140,19 +156,38 @@ impl Memcgs {
         }
     }
 
-    /// Pages that the kernel takes for processes of a group, limits or not.
-    pub(super) fn charge_kernel(&mut self, m: MemcgId, n: u64) {
-        self.each_level(m, |g| g.kernel += n);
-        if self.stock_is_used && m != ROOT {
-            self.charge(m, n);
+    /// The kernel charges the records of a group to the group above.
+    pub(super) fn charge_for_groups(&mut self, cpu: CpuId) {
+        for m in self.ids().skip(1).filter(|_| self.stock_is_used).collect::<Vec<_>>() {
+            self.charge_kernel(cpu, self.groups[m].parent, GROUP_PAGES);
         }
     }
 
-    /// It gives them back.
-    pub(super) fn uncharge_kernel(&mut self, m: MemcgId, n: u64) {
+    /// Pages that the kernel takes for processes of a group, limits or not, out of the CPU's stock
+    /// if that is used memory (`obj_cgroup_charge_pages`).
+    pub(super) fn charge_kernel(&mut self, cpu: CpuId, m: MemcgId, n: u64) {
+        self.each_level(m, |g| g.kernel += n);
+        let whole = !std::mem::take(&mut self.had_to_reclaim);
+        if self.stock_is_used && m != ROOT && n > 0 && !self.consume(cpu, m, n) {
+            self.charge_batch_of(cpu, m, n, whole);
+        }
+    }
+
+    /// It gives them back. They go into the CPU's stock, unlike pages of processes; what exceeds a
+    /// batch does not stay there (`obj_cgroup_uncharge_pages`, `refill_stock`).
+    pub(super) fn uncharge_kernel(&mut self, cpu: CpuId, m: MemcgId, n: u64) {
         self.each_level(m, |g| g.kernel -= n);
-        if self.stock_is_used && m != ROOT && n > 0 {
-            self.uncharge(m, n);
+        if !self.stock_is_used || m == ROOT || n == 0 {
+            return;
+        }
+        self.put(cpu, m, n);
+        let left = self.stocks[cpu].of(m).map_or(0, |left| *left);
+        if left > self.batch {
+            let goes = if self.stock_entries == 1 { left } else { n };
+            if let Some(entry) = self.stocks[cpu].of(m) {
+                *entry -= goes;
+            }
+            self.give_back(m, goes);
         }
     }
 }

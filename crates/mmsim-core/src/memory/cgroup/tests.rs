@@ -163,3 +163,53 @@ fn a_written_protection_moves_the_sum_above() {
     memcgs.uncharge(A, 90);
     assert_eq!(memcgs[POD].protected_below, [0, 10]);
 }
+
+/// As recorded (`evidence/trees`): page tables come out of the stock. Those that are freed go into it,
+/// and with one entry a stock above a batch is given back whole, with seven what was added.
+#[test]
+fn tables_are_charged_out_of_the_stock() {
+    let after = |entries: u32| {
+        let mut config = machine(&["g"]);
+        let mut rules = config.kernel_rules();
+        rules.memcg_stock_groups = entries;
+        config.rules = Some(rules);
+        let mut memcgs = counted_as_the_kernel_does(config);
+        let g = MemcgId(1);
+        memcgs.charge_table(CpuId(0), g);
+        assert_eq!((memcgs[g].usage, memcgs[g].stock), (64, 63));
+        memcgs.charge_in_batch(CpuId(0), g, 1);
+        assert_eq!((memcgs[g].usage, memcgs[g].stock), (64, 62));
+        memcgs.uncharge_table(CpuId(0), g);
+        assert_eq!((memcgs[g].usage, memcgs[g].stock), (64, 63));
+        memcgs.charge_kernel(CpuId(0), g, 64);
+        assert_eq!((memcgs[g].usage, memcgs[g].stock), (128, 63));
+        memcgs.uncharge_kernel(CpuId(0), g, 64);
+        (memcgs[g].usage, memcgs[g].stock)
+    };
+    assert_eq!(after(1), (1, 0));
+    assert_eq!(after(7), (64, 63));
+}
+
+/// A charge that had to reclaim takes its own page, though reclaim made room for a batch. The next
+/// one takes a batch again.
+#[test]
+fn a_charge_that_had_to_reclaim_takes_no_batch() {
+    let mut memcgs = counted_as_the_kernel_does(machine(&["g"]));
+    let g = MemcgId(1);
+    memcgs.reclaimed_for_charge();
+    assert_eq!(memcgs.charge_in_batch(CpuId(0), g, 1), 1);
+    assert_eq!(memcgs.charge_in_batch(CpuId(0), g, 1), 64);
+}
+
+/// The record of a group is charged to the group above. A CPU with one entry has given the rest of
+/// that batch back when it takes a batch of another group; with seven it keeps it.
+#[test]
+fn records_of_groups_are_charged_above() {
+    let memcgs = counted_as_the_kernel_does(machine(&["pod", "pod/a", "pod/b"]));
+    let held = |m: &Memcgs| [POD, A, B].map(|g| m[g].usage);
+    assert_eq!((held(&memcgs), memcgs[POD].kernel), ([64, 0, 0], 4));
+    let mut one = memcgs;
+    one.charge_in_batch(CpuId(0), A, 1);
+    assert_eq!(held(&one), [68, 64, 0]);
+    assert_eq!(held(&groups(&["pod", "pod/a", "pod/b"])), [0; 3]);
+}

@@ -248,7 +248,8 @@ impl<'a> Compiler<'a> {
             Step::Records(n) => Instr::Op(Op::Records(*n)),
             Step::DropCaches => Instr::Op(Op::DropCaches),
             Step::MemcgReclaim { pages, swappiness } => {
-                Instr::Op(Op::MemcgReclaim { pages: *pages, swappiness: *swappiness })
+                let (memcg, pages, swappiness) = (None, *pages, *swappiness);
+                Instr::Op(Op::MemcgReclaim { memcg, pages, swappiness })
             }
             Step::Phase(name) => {
                 let Ok(i) = u16::try_from(self.phases.len()) else {
