@@ -6,12 +6,17 @@
 use mmsim_compaction::TwoScanners;
 use mmsim_core::backing::device::{DeviceConfig, WBT_LAT};
 use mmsim_core::base::rng::Rng;
+use mmsim_core::base::rules::{KernelRules, MemcgCharges, MemcgStats};
 use mmsim_core::base::settings::{Row, Settings as _};
 use mmsim_core::base::time::SimDuration;
-use mmsim_core::config::{Kernel, MachineConfig, SwapConfig, VmSysctl, ZoneConfig, ZoneKind};
+use mmsim_core::config::{
+    Kernel, MachineConfig, MemcgConfig, MemcgMount, SwapConfig, VmSysctl, ZoneConfig, ZoneKind,
+};
 use mmsim_core::machine::TaskConfig;
 use mmsim_core::workload::{Op, Workload, WorkloadCx};
-use mmsim_workload::script::{Command, LruGen, Script, ScriptSetup, ScriptSwap, SwapDevice};
+use mmsim_workload::script::{
+    Command, LruGen, Script, ScriptGroup, ScriptSetup, ScriptSwap, SwapDevice,
+};
 
 use super::booted::Booted;
 use super::patched::Patched;
@@ -56,6 +61,13 @@ fn built(p: &Point, replay: usize) -> Result<Machine, String> {
     let mut threads: Vec<Box<dyn Workload>> = vec![Box::new(workload)];
     threads.extend(child.map(|c| Box::new(c) as Box<dyn Workload>));
     let mut tasks = vec![TaskConfig::new("workload", threads)];
+    tasks.extend(script.processes.iter().map(|process| {
+        let workload = script.workload_of(process).paced(cost::pace());
+        TaskConfig::new(process.number.to_string(), vec![Box::new(workload)])
+            .with_memcg(Some(process.group))
+            .with_oom_score_adj(process.oom_score_adj)
+            .meeting_the_one_before()
+    }));
     for computes in boot_threads(p, &script, config.kernel) {
         tasks.push(TaskConfig::new("cryptomgr_test", vec![Box::new(Computes(Some(computes)))]));
     }
@@ -64,7 +76,9 @@ fn built(p: &Point, replay: usize) -> Result<Machine, String> {
     let parts = 2 * replays(p) as u64;
     let since_tick = SimDuration(config.tick.0 * (2 * replay as u64 + 1) / parts);
     machine.scheduler_at_start(since_tick, cost::kswapd_lag(config.kernel));
-    if config.nodes[0].zones.iter().any(|z| z.layout.is_some()) {
+    if script.setup.cgroup2.is_some() {
+        machine.ramfs_at_start("init", held_by_root(p));
+    } else if config.nodes[0].zones.iter().any(|z| z.layout.is_some()) {
         machine.ramfs_at_start("init", ramfs_pages(p, repetition));
     }
     let (cached, active) = cached_at_start(p);
@@ -82,11 +96,12 @@ fn built(p: &Point, replay: usize) -> Result<Machine, String> {
 }
 
 /// What threads of the boot have left to compute when the workload starts. Loading a file system takes
-/// longer than all of it.
+/// longer than all of it. Of kernels with groups they were not measured.
 fn boot_threads(p: &Point, script: &Script, kernel: Kernel) -> Vec<SimDuration> {
     let start = p.phases.iter().find(|x| x.phase == "start");
     let faults = start.and_then(|x| x.counters.get("pgfault"));
-    let Some(ballast) = faults.filter(|_| script.setup.mount.is_none()) else { return Vec::new() };
+    let measured = script.setup.mount.is_none() && script.processes.is_empty();
+    let Some(ballast) = faults.filter(|_| measured) else { return Vec::new() };
     let entries = p.script.iter().filter_map(|l| l.strip_prefix("table ")?.split(' ').nth(1));
     let entries = entries.filter_map(|n| n.parse::<u64>().ok()).sum();
     cost::boot_threads(kernel, ballast.spread()[0] as u64, entries)
@@ -102,6 +117,13 @@ impl Workload for Computes {
     fn fill(&mut self, _: &WorkloadCx<'_>, _: &mut Rng, ops: &mut Vec<Op>) {
         ops.extend(self.0.take().map(Op::Compute));
     }
+}
+
+/// Unevictable pages when the script began: ballast and the program's own.
+fn held_by_root(p: &Point) -> u32 {
+    let start = p.phases.iter().find(|x| x.phase == "start");
+    let locked = start.and_then(|x| x.gauges.get("nr_unevictable"));
+    locked.map_or(0, |r| r.spread()[0].round() as u32)
 }
 
 /// Pages of the page cache that were on the recorded lists when the script began, and how many of
@@ -270,7 +292,8 @@ fn machine_config(
     script: &Script,
 ) -> Result<MachineConfig, String> {
     let setup = &script.setup;
-    if p.vm.get("memcg").and_then(serde_json::Value::as_bool) == Some(true) {
+    let memcg = p.vm.get("memcg").and_then(serde_json::Value::as_bool) == Some(true);
+    if memcg && setup.cgroup2.is_none() {
         return Err("memory cgroups on, with their statistics flushed by the clock".into());
     }
     let cpus = p.vm.get("cpus").and_then(serde_json::Value::as_u64).unwrap_or(1) as u32;
@@ -302,6 +325,14 @@ fn machine_config(
         return Err(format!("{cached} pages are cached at the start, more than are in use"));
     }
     last.pcp_at_start += cached;
+    // What the recorded program had locked belongs to the root group, and is put there.
+    if memcg {
+        let (locked, free) = (held_by_root(p), last.free_at_start.unwrap_or(0));
+        if locked > (last.managed - last.pcp_at_start).saturating_sub(free) {
+            return Err(format!("{locked} pages are locked at the start, more than are in use"));
+        }
+        last.free_at_start = Some(free + locked);
+    }
     // The zones are those of repetition 0; the ballast of others leaves a little more or less.
     if let (Some(a), Some(b)) = (ballast(p, 0), setup.ballast_free_pages) {
         let free = i128::from(last.free_at_start.unwrap_or(0)) + i128::from(b) - i128::from(a);
@@ -322,8 +353,37 @@ fn machine_config(
         },
         vm,
         cost: cost::of(kernel),
+        rules: memcg.then(|| rules_of_groups(kernel)),
+        memcgs: setup.groups.iter().map(group).collect(),
+        memcg_mount: MemcgMount {
+            recursive_protection: setup.cgroup2.as_deref() == Some("memory_recursiveprot"),
+            local_events: setup.cgroup2.as_deref() == Some("memory_localevents"),
+        },
         ..MachineConfig::new(kernel, zones)
     })
+}
+
+/// The kernel's own charges and statistics of groups. The recorded processes began in the root, which
+/// was charged for what the kernel holds for them.
+fn rules_of_groups(kernel: Kernel) -> KernelRules {
+    KernelRules {
+        memcg_charges: MemcgCharges::Kernel,
+        memcg_stats: MemcgStats::Kernel,
+        process_kernel_pages: 0,
+        ..KernelRules::of(kernel)
+    }
+}
+
+fn group(g: &ScriptGroup) -> MemcgConfig {
+    MemcgConfig {
+        min: g.min,
+        low: g.low,
+        high: g.high,
+        max: g.max,
+        swap_max: g.swap_max,
+        oom_group: g.oom_group,
+        ..MemcgConfig::new(g.path.clone())
+    }
 }
 
 /// A zone as it was recorded at the start.

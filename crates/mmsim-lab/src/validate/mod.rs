@@ -16,6 +16,7 @@ mod counters;
 mod damon;
 pub mod decisions;
 pub mod document;
+mod groups;
 mod machine;
 mod outcomes;
 pub mod patched;
@@ -208,6 +209,8 @@ struct Replay {
     free_order9: Vec<Option<u64>>,
     /// Failed allocations of blocks on behalf of the kernel, in each phase.
     failed: Vec<Option<u64>>,
+    /// Groups at the end of each phase of the point, if it has some.
+    groups: Vec<groups::Groups>,
     /// Results of a monitor, by name.
     damon: Vec<(&'static str, f64)>,
     /// It ran out of memory.
@@ -218,8 +221,15 @@ impl Replay {
     fn run(p: &Point, mut m: mmsim::machines::Machine) -> Replay {
         let free = Arc::new(Mutex::new(Vec::new()));
         let mut watch = Watch::default();
+        let in_groups = Arc::new(Mutex::new(Vec::new()));
         let wanted = p.phases.iter().any(|x| !x.buddy_after.is_empty());
-        if wanted {
+        if p.has_groups() {
+            let all = in_groups.clone();
+            watch.snapshot = Some(Box::new(move |name, s| {
+                let name = name.map(str::to_string);
+                all.lock().expect("one thread runs it").push((name, groups::simulated(s)));
+            }));
+        } else if wanted {
             let free = free.clone();
             watch.snapshot = Some(Box::new(move |name, s| {
                 let of = |z: &ZoneSnapshot| -> u64 {
@@ -239,6 +249,15 @@ impl Replay {
         for (phase, of) in p.phases.iter().zip(&mut replay.free_order9) {
             let named = |(name, _): &&(Option<String>, u64)| name.as_deref() == Some(&phase.phase);
             *of = rest.find(named).map(|(_, blocks)| *blocks);
+        }
+        let in_groups = in_groups.lock().expect("the run is over");
+        let mut rest = in_groups.iter();
+        for phase in &p.phases {
+            let named = |(name, _): &&(Option<String>, groups::Groups)| {
+                name.as_deref() == Some(&phase.phase)
+            };
+            let found = rest.find(named);
+            replay.groups.extend(found.map(|(_, groups)| groups.clone()));
         }
         replay
     }
@@ -265,6 +284,7 @@ impl Replay {
             failed: (0..p.phases.len())
                 .map(|i| r.phases[*numbers.get(i)?].vmstat.by_name("sim_kernel_alloc_fail"))
                 .collect(),
+            groups: Vec::new(),
             damon: Vec::new(),
             early: r.outcome != Outcome::Completed,
         }
@@ -346,6 +366,14 @@ fn further(p: &Point, phase: usize, replays: &[Replay]) -> Vec<(String, [f64; 3]
     rows
 }
 
+fn least(all: &[f64]) -> f64 {
+    all.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
+fn most(all: &[f64]) -> f64 {
+    all.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+}
+
 /// Rows of the document, in order of the points.
 #[derive(Default)]
 struct Collected {
@@ -356,7 +384,7 @@ struct Collected {
 
 impl Collected {
     /// A row per compared phase and counter.
-    fn point(&mut self, e: &Experiment, p: &Point, replays: &[Replay]) {
+    fn point<'a>(&mut self, e: &Experiment, p: &Point, replays: &'a [Replay]) {
         for (i, phase) in p.phases.iter().enumerate().skip(p.first_compared()) {
             let ended: Vec<&Vec<Option<u64>>> =
                 replays.iter().filter_map(|r| r.phases[i].as_ref()).collect();
@@ -380,6 +408,16 @@ impl Collected {
                 let extreme = |n: Option<&u64>| n.map_or(mean, |n| *n as f64);
                 let simulated = [mean, extreme(all.iter().min()), extreme(all.iter().max())];
                 self.rows.push(row(e, p, phase, counter, recorded, simulated, replays.len()));
+            }
+            let before = |r: &'a Replay| i.checked_sub(1).and_then(|i| r.groups.get(i));
+            let of = |r: &'a Replay| Some((r.groups.get(i)?, before(r)));
+            let in_groups: Vec<_> = replays.iter().filter_map(of).collect();
+            for c in groups::compared(phase, &in_groups) {
+                let mean = c.simulated.iter().sum::<f64>() / c.simulated.len() as f64;
+                let simulated = [mean, least(&c.simulated), most(&c.simulated)];
+                let mut row = row(e, p, phase, c.name, c.recorded, simulated, replays.len());
+                row.phase = format!("{} {}", phase.phase, c.path);
+                self.rows.push(row);
             }
             for (name, recorded, simulated) in further(p, i, replays) {
                 self.rows.push(row(e, p, phase, &name, recorded, [simulated; 3], replays.len()));

@@ -10,6 +10,7 @@ use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::booted::Booted;
+use super::groups::GroupPhase;
 use super::patched::Patched;
 
 /// A number that was equal in all repetitions, or its mean, smallest and largest.
@@ -106,6 +107,9 @@ pub struct Phase {
     /// Values at its end.
     #[serde(default)]
     pub gauges: BTreeMap<String, Recorded>,
+    /// Groups by path, of points that have some.
+    #[serde(default)]
+    pub groups: BTreeMap<String, GroupPhase>,
     /// Free blocks per order at its end, by zone.
     #[serde(default)]
     pub buddy_after: BTreeMap<String, Vec<Recorded>>,
@@ -242,6 +246,10 @@ impl Point {
     /// or does not begin with two numbers.
     pub fn kernel_series(&self) -> String {
         if self.patched().is_some() { self.kernel.clone() } else { series(&self.kernel) }
+    }
+    /// True if its processes are in memory cgroups.
+    pub fn has_groups(&self) -> bool {
+        self.phases.iter().any(|x| !x.groups.is_empty())
     }
     /// The patched kernel that it was recorded on, if it was.
     pub fn patched(&self) -> Option<&'static Patched> {

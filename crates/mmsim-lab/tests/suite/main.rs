@@ -20,8 +20,10 @@ mod guests;
 #[path = "../../../mmsim-cli/tests/suite/harness.rs"]
 #[allow(dead_code, reason = "the tests of mmsim use all of it")]
 mod harness;
+mod killers;
 mod readme;
 mod record;
+mod trees;
 mod why;
 
 /// The folder of the repository.

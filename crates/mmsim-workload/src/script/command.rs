@@ -1,6 +1,7 @@
 //! The commands of a script after parsing: names resolved, ranges checked.
 
 use crate::sampler::LinearMap;
+use mmsim_core::base::id::MemcgId;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::workload::Note;
 use mmsim_core::workload::{Advice, FileSlot, RegionId};
@@ -258,6 +259,15 @@ pub enum Command {
     CompactMemory,
     /// `spawn`: a child begins, see [`Child`]; goes on when its pages are written.
     Spawn,
+    /// `on` of another process than before: all processes meet, and one of them goes on.
+    Meet,
+    /// A write to `memory.reclaim` of a group.
+    Reclaim {
+        /// The group.
+        memcg: MemcgId,
+        /// Pages.
+        pages: u32,
+    },
     /// A write that starts a monitor.
     KdamondOn,
     /// A write that has the monitor take a note.

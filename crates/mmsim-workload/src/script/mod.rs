@@ -15,6 +15,7 @@
 
 mod command;
 mod error;
+mod group;
 mod lines;
 mod parse;
 mod run;
@@ -26,6 +27,7 @@ pub use command::{
     Child, Command, Ebizzy, Lazy, PageRange, ReadOnly, RegionKind, Sweep, TableRef, Via,
 };
 pub use error::{NotYet, ScriptError};
+pub use group::{ScriptGroup, ScriptProcess};
 pub use run::ScriptWorkload;
 pub use setup::{LruGen, ScriptSetup, ScriptSwap, SwapDevice};
 pub use spawned::ChildWorkload;
@@ -67,6 +69,8 @@ pub struct Script {
     pub tables: Vec<TableSpec>,
     /// The child that it starts, if it starts one.
     pub child: Option<Child>,
+    /// The processes that it starts in groups, in order; each carries commands of its own out.
+    pub processes: Vec<ScriptProcess>,
     /// Names of the snapshots, in order; a name may occur twice.
     pub phases: Vec<String>,
     /// Commands that only read, with their position in the list.
@@ -90,13 +94,18 @@ impl Script {
             Some(left) if *left > 0 => *left -= 1,
             _ => all += n,
         };
-        for command in &self.commands {
-            let (region, n) = match *command {
+        let of = |(i, p): (usize, &ScriptProcess)| -> Vec<(usize, Command)> {
+            p.commands.iter().map(|c| (i + 1, *c)).collect()
+        };
+        let own = self.commands.iter().map(|c| (0, *c));
+        let others = self.processes.iter().enumerate().flat_map(of);
+        for (process, command) in own.chain(others) {
+            let (region, n) = match command {
                 Command::Map { region, pages, .. } => (region, tables(pages)),
                 Command::Thp { region, pieces } => (region, pieces.into()),
                 Command::Ebizzy(Ebizzy { buffer, chunk, .. }) => (buffer, tables(chunk)),
                 Command::Unmap { region } => {
-                    if let Some(n) = mapped.remove(&region.0) {
+                    if let Some(n) = mapped.remove(&(process, region.0)) {
                         *free.entry(n).or_default() += 1;
                     }
                     continue;
@@ -104,10 +113,10 @@ impl Script {
                 _ => continue,
             };
             take(n, &mut free);
-            if matches!(command, Command::Ebizzy(_)) {
+            if let Command::Ebizzy(_) = command {
                 *free.entry(n).or_default() += 1;
             } else {
-                mapped.insert(region.0, n);
+                mapped.insert((process, region.0), n);
             }
         }
         let files = self.files.iter().map(|f| u64::from(f.pages)).sum();
@@ -120,6 +129,10 @@ impl Script {
             Some(n) => Err(n.clone()),
             None => Ok(ScriptWorkload::new(self)),
         }
+    }
+    /// The accesses of one of its processes.
+    pub fn workload_of(&self, process: &ScriptProcess) -> ScriptWorkload {
+        ScriptWorkload::of(&process.commands, self)
     }
     /// True if it switches a monitor on or reads it: the machine has to have one.
     pub fn wants_monitor(&self) -> bool {

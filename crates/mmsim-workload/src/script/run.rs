@@ -31,6 +31,8 @@ pub struct ScriptWorkload {
     commands: Vec<Command>,
     files: Vec<FileSpec>,
     phases: Vec<String>,
+    /// True if the script has groups.
+    in_groups: bool,
     tables: Vec<CumZipf>,
     random: SplitMix64,
     /// The next command, and how much of it is done (accesses or pages).
@@ -74,10 +76,17 @@ impl Vmalloc {
 impl ScriptWorkload {
     /// The script must be free of commands that are not modelled.
     pub(super) fn new(script: &Script) -> Self {
+        let phases = script.phases.clone();
+        ScriptWorkload { phases, ..ScriptWorkload::of(&script.commands, script) }
+    }
+
+    /// These commands of a script; snapshots are taken by its first process alone.
+    pub(super) fn of(commands: &[Command], script: &Script) -> Self {
         ScriptWorkload {
-            commands: script.commands.clone(),
+            commands: commands.to_vec(),
             files: script.files.clone(),
-            phases: script.phases.clone(),
+            phases: Vec::new(),
+            in_groups: !script.setup.groups.is_empty(),
             tables: script.tables.iter().map(|t| CumZipf::new(t.ranks, t.theta)).collect(),
             random: SplitMix64::new(0),
             next: 0,
@@ -247,10 +256,19 @@ impl ScriptWorkload {
             Command::Unmap { region } => ops.push(Op::Munmap { region }),
             Command::Seed(seed) => self.random = SplitMix64::new(seed),
             Command::Sleep(t) => ops.push(Op::Sleep(t)),
-            Command::Spawn => ops.push(Op::Barrier),
+            Command::Spawn | Command::Meet => ops.push(Op::Barrier),
+            Command::Reclaim { memcg, pages } => {
+                ops.push(Op::MemcgReclaim { memcg: Some(memcg), pages, swappiness: None });
+            }
             Command::KdamondOn => ops.push(Op::KdamondOn(KdamondId(0))),
             Command::KdamondNote(what) => ops.push(Op::KdamondNote(KdamondId(0), what)),
-            Command::Snap(i) => ops.push(Op::PhaseEnd(i)),
+            Command::Snap(i) => {
+                ops.push(Op::PhaseEnd(i));
+                // A snapshot reads the files of all groups.
+                if self.in_groups {
+                    ops.push(Op::MemoryStat);
+                }
+            }
             Command::Madvise(PageRange { region, first, count }, advice) => {
                 ops.push(Op::Madvise { region, first, count, advice });
             }

@@ -1,5 +1,6 @@
 //! Machine that a script needs.
 
+use super::ScriptGroup;
 use std::collections::BTreeMap;
 
 /// The values of `lru_gen/enabled` that were measured.
@@ -61,6 +62,10 @@ pub struct ScriptSetup {
     pub ballast_free_pages: Option<u64>,
     /// True if the program itself is locked into memory.
     pub mlock_self: bool,
+    /// Memory cgroups in order of creation.
+    pub groups: Vec<ScriptGroup>,
+    /// The options with which their file system is mounted; none: it is not mounted.
+    pub cgroup2: Option<String>,
     /// Type and device of the mounted file system.
     pub mount: Option<(String, String)>,
 }

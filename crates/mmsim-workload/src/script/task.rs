@@ -46,6 +46,10 @@ impl ScriptTask {
     pub fn parsed(&self) -> Result<(Script, ScriptWorkload), WorkError> {
         let script = Script::parse(&self.lines())
             .map_err(|e| self.wrong_line(e.line, &format!("found `{}`, {}", e.found, e.instead)))?;
+        if let Some(line) = self.lines().iter().position(|l| l.starts_with("process ")) {
+            let what = "a process in a group; write a [[task]] with `memcg` for it";
+            return Err(self.wrong_line(line, what));
+        }
         let workload = script.workload().map_err(|e| {
             self.wrong_line(e.line, &format!("`{}` is not modelled yet: {}", e.command, e.why))
         })?;

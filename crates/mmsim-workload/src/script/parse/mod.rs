@@ -2,6 +2,7 @@
 //! that exist at that point of the list, so that a script that parses cannot go wrong
 //! when it runs.
 
+mod group;
 mod operands;
 mod set_up;
 
@@ -43,6 +44,7 @@ struct Parser {
     /// Tables by slot: position in `script.tables`.
     tables: BTreeMap<u16, u16>,
     null_blk: NullBlk,
+    processes: group::Processes,
     /// True if memory has been touched: knobs that change afterwards are events.
     touched: bool,
 }
@@ -68,6 +70,7 @@ pub(super) fn parse<S: AsRef<str>>(lines: &[S]) -> Result<Script, ScriptError> {
         setup: ScriptSetup::default(),
         commands: Vec::new(),
         child: None,
+        processes: Vec::new(),
         files: Vec::new(),
         tables: Vec::new(),
         phases: Vec::new(),
@@ -79,11 +82,13 @@ pub(super) fn parse<S: AsRef<str>>(lines: &[S]) -> Result<Script, ScriptError> {
         regions: BTreeMap::new(),
         tables: BTreeMap::new(),
         null_blk: NullBlk { rotational: false, queue_depth: 64, ns: 50_000, wbt_lat_usec: None },
+        processes: group::Processes::default(),
         touched: false,
     };
     for (i, line) in lines.iter().enumerate() {
         p.line(i, line.as_ref())?;
     }
+    p.last_turn();
     for swap in &mut p.script.setup.swap {
         if swap.device != SwapDevice::Zram {
             swap.device = p.null_blk.device();
@@ -94,6 +99,25 @@ pub(super) fn parse<S: AsRef<str>>(lines: &[S]) -> Result<Script, ScriptError> {
 
 impl Parser {
     fn line(&mut self, line: usize, text: &str) -> Result<(), ScriptError> {
+        if text.split_whitespace().next() == Some("on") {
+            return self.on(line, text);
+        }
+        if self.script.processes.is_empty() {
+            return self.command(line, text);
+        }
+        // The first process does nothing before its turn.
+        let before = self.script.commands.len();
+        self.command(line, text)?;
+        if self.script.commands.len() > before {
+            let own = self.script.commands.split_off(before);
+            self.turn_to(None);
+            self.script.commands.extend(own);
+        }
+        Ok(())
+    }
+
+    /// A command of the process whose turn it is.
+    fn command(&mut self, line: usize, text: &str) -> Result<(), ScriptError> {
         let mut w = Words::new(line, text);
         let Some(name) = w.optional() else {
             return Err(w.error(text, "an empty line; write one command a line"));
@@ -107,6 +131,8 @@ impl Parser {
             "zram" | "swapon" | "mount" | "mlockself" | "ballast" => {
                 self.set_up(name, line, &mut w)?
             }
+            "mkdir" => self.mkdir(&mut w)?,
+            "process" => self.process(&mut w)?,
             "table" => self.table(&mut w)?,
             "anon" | "file" | "unmap" => self.mapping(name, &mut w)?,
             "thp" => self.huge_pieces(&mut w)?,
@@ -260,7 +286,7 @@ impl Parser {
                     "which is no command; write one of anon, file, unmap, table, seed, fill, scan, \
                      zipf, mixscan, mix2, preadscan, madvise, lazy, ebizzy, grow, punch, hugepool, \
                      pipes, pring, sleepms, snap, snapx, write, zram, swapon, mount, mlockself, \
-                     ballast",
+                     ballast, mkdir, process, on",
                 ));
             }
         })
@@ -387,6 +413,69 @@ mod tests {
         assert_eq!(s.setup.sysctls["/proc/sys/vm/lowmem_reserve_ratio"], "1 256 32 0 0");
         assert_eq!(s.setup.sysctls["/proc/sys/vm/swappiness"], "60");
         assert_eq!(s.commands, [Command::Snap(0)]);
+    }
+
+    /// A tree, and two processes whose turns alternate with the first one's.
+    #[test]
+    fn processes_in_groups_take_turns() {
+        let s = parse(&[
+            "mount cgroup2 none /cg memory_recursiveprot",
+            "mkdir /cg/a",
+            "write /cg/a/cgroup.subtree_control +memory",
+            "mkdir /cg/a/b",
+            "write /cg/a/memory.max 409600",
+            "write /cg/a/b/memory.low max",
+            "process 1 /cg/a/b",
+            "process 2 /cg/a",
+            "on 2 write /proc/self/oom_score_adj -5",
+            "snapx start",
+            "on 1 anon 0 8",
+            "on 1 fill 0 0 8",
+            "on 2 anon 0 4",
+            "sleepms 1",
+            "write /cg/a/memory.reclaim 8192",
+            "snap end",
+        ])
+        .unwrap();
+        assert_eq!(s.setup.cgroup2.as_deref(), Some("memory_recursiveprot"));
+        let [a, b] = &s.setup.groups[..] else { panic!("{:?}", s.setup.groups) };
+        assert_eq!((a.path.as_str(), a.max, b.path.as_str()), ("a", Some(100), "a/b"));
+        assert_eq!(b.low, mmsim_core::config::PAGE_COUNTER_MAX);
+        let [first, second] = &s.processes[..] else { panic!("{:?}", s.processes) };
+        assert_eq!((first.number, first.group, second.group), (1, 1, 0));
+        assert_eq!(second.oom_score_adj, -5);
+        let map = |pages| Command::Map { region: RegionId(0), pages, kind: RegionKind::Anon };
+        let fill = Command::Fill(PageRange { region: RegionId(0), first: 0, count: 8 });
+        let meet = Command::Meet;
+        assert_eq!(first.commands, [meet, map(8), fill, meet, meet, meet]);
+        assert_eq!(second.commands, [meet, meet, map(4), meet, meet]);
+        let reclaim = Command::Reclaim { memcg: mmsim_core::base::id::MemcgId(1), pages: 2 };
+        let sleep = Command::Sleep(SimDuration::from_millis(1));
+        let own = [Command::Snap(0), meet, meet, meet, sleep, reclaim, Command::Snap(1), meet];
+        assert_eq!(s.commands, own);
+        assert_eq!(s.pages().0, 2 * 512);
+    }
+
+    #[test]
+    fn groups_that_cannot_be_are_refused() {
+        let tree = ["mount cgroup2 none /cg none", "mkdir /cg/a", "process 1 /cg/a"];
+        let said = |line: &str| error(&[&tree[..], &[line]].concat());
+        for (line, what) in [
+            ("mkdir /cg/b/c", "make /cg/b first"),
+            ("mkdir /cg/a", "write a group that is not there yet"),
+            ("mkdir /a", "write a path below /cg"),
+            ("write /cg/b/memory.max 8192", "write a group that `mkdir` made"),
+            ("write /cg/a/memory.peak 0", "write memory.reclaim, or before the first access"),
+            ("write /cg/a/memory.max lots", "write bytes, or max"),
+            ("process 1 /cg/a", "write another number"),
+            ("on 2 anon 0 4", "write a process that `process` began"),
+            ("on 1 snap a", "write anon, unmap, fill"),
+            ("on 1 fill 0 0 4", "a region that is not mapped here"),
+            ("mount cgroup2 none /cg nsdelegate", "write memory_recursiveprot or"),
+        ] {
+            assert!(said(line).contains(what), "{line}: {}", said(line));
+        }
+        assert!(error(&["mkdir /cg/a"]).contains("where cgroup2 is mounted"));
     }
 
     #[test]

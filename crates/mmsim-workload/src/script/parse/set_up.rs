@@ -17,6 +17,9 @@ impl Parser {
             value.push(' ');
             value.push_str(more);
         }
+        if path.starts_with("/cg/") {
+            return self.write_group(path, &value, w);
+        }
         if path.ends_with("/compact_memory") {
             self.script.commands.push(Command::CompactMemory);
             self.touched = true;
@@ -70,6 +73,9 @@ impl Parser {
             _ => {}
         }
         let value = w.word("the value")?;
+        if path.starts_with("/cg/") {
+            return self.write_group(path, value, w);
+        }
         match damon_file(path) {
             Some(file) => self.damon(file, value.into(), w),
             None => Err(w.error(
@@ -168,8 +174,19 @@ impl Parser {
             }
             "mount" => {
                 let fs = w.usage("mount type device directory options").word("the type")?;
-                setup.mount = Some((fs.into(), w.word("the device")?.into()));
-                w.skip_rest();
+                let device = w.word("the device")?;
+                if fs == "cgroup2" {
+                    w.word("the folder")?;
+                    let known = ["memory_recursiveprot", "memory_localevents", "none"];
+                    let options = w.word("the options")?;
+                    if !known.contains(&options) {
+                        return Err(w.error(options, format!("write {}", known.join(" or "))));
+                    }
+                    setup.cgroup2 = Some(options.into());
+                } else {
+                    setup.mount = Some((fs.into(), device.into()));
+                    w.skip_rest();
+                }
             }
             "ballast" => {
                 let free = w.usage("ballast free-pages").number("free pages", 0..=u64::MAX)?;
