@@ -109,7 +109,7 @@ mod tests {
         let acts = vec![act(5, "SIGTERM", "hog"), act(9, "vm.swappiness", "")];
         run.daemons =
             vec![DaemonReport { name: "d".into(), acted: 2, acts, ..DaemonReport::default() }];
-        run.oom = Some((&mmsim_core::machine::OomSummary::default()).into());
+        run.oom = Some((&mmsim_core::machine::result::OomSummary::default()).into());
         let oom = run.oom.as_mut().expect("it was set");
         (oom.at_ns, oom.victim) = (7, "web".into());
         let told: Vec<_> = run.acts().iter().map(|a| (a.at_ns, a.told(), a.kills)).collect();

@@ -122,7 +122,7 @@ pub struct NodeConfig {
 }
 
 /// What `max` in a file of a group stands for, in pages (include/linux/page_counter.h).
-pub const PAGE_COUNTER_MAX: u64 = i64::MAX as u64 / 4096;
+pub const PAGE_COUNTER_MAX: u64 = i64::MAX as u64 / PAGE_SIZE;
 
 /// A memory cgroup. Group 0 is the root and has no limits.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -176,9 +176,6 @@ impl MemcgConfig {
         }
     }
 }
-
-/// Pages of `"max"` in a file of a group (include/linux/page_counter.h).
-pub const PAGE_COUNTER_MAX: u64 = i64::MAX as u64 / PAGE_SIZE;
 
 /// Options with which the file system of groups is mounted (kernel/cgroup/cgroup.c). A bare mount
 /// has none of them.
