@@ -42,6 +42,8 @@ fn acts_are_on_the_time_line_and_compared() {
     assert!(line("watcher").contains("SIGKILL hog-") && line("watcher").contains("2 acts"));
     let csv = done(&f, "$M compare kernel.json rules.json --per-work --format csv");
     assert!(csv.contains(",act,watcher.acts,0,2,"), "{csv}");
+    // Figures of groups are compared for runs that did all their work.
+    let csv = done(&f, "$M compare rules.json rules.json --per-work --format csv");
     assert!(csv.contains(",memory_stat,work/b.pgfault,"), "{csv}");
 }
 

@@ -17,7 +17,7 @@ fn program(more: &str) -> String {
 
 /// The run of the machine with these daemons, beside a module.
 fn run(daemons: &str, module: &str) -> Result<RunReport, String> {
-    let folder = Folder::with("s.toml", &format!("{MACHINE}{daemons}"));
+    let folder = Folder::with("s.toml", format!("{MACHINE}{daemons}"));
     folder.write("p.wat", module);
     let path = folder.path("s.toml");
     let scenario = Scenario::from_path(path).map_err(|e| e.to_string())?;
@@ -88,7 +88,7 @@ fn triggers_call_with_their_numbers() {
                  memory = \"12MiB\"\npasses = 50\nwrite = true\n";
     let swap =
         MACHINE.replace("cpus = 2", "cpus = 2\nswap = { size = \"64MiB\", device = \"ssd\" }");
-    let folder = Folder::with("s.toml", &format!("{swap}{limit}{}", program("")));
+    let folder = Folder::with("s.toml", format!("{swap}{limit}{}", program("")));
     folder.write("p.wat", module);
     let scenario = Scenario::from_path(folder.path("s.toml")).unwrap_or_else(|e| panic!("{e}"));
     let registry = registry().with_programs(modules());
@@ -127,9 +127,9 @@ fn mistakes_are_named() {
         assert!(error.contains(said) && error.contains("p.wat"), "{said}: {error}");
     }
     let missing = program("").replace("p.wat", "q.wat");
-    let error = run(&missing, KILL).err().expect("there is no such file");
+    let error = run(&missing, KILL).expect_err("there is no such file");
     assert!(error.contains("q.wat") && error.contains("daemon[0].program"), "{error}");
     let both = program("earlyoom = {}");
-    let error = run(&both, KILL).err().expect("one program");
+    let error = run(&both, KILL).expect_err("one program");
     assert!(error.contains("earlyoom") && error.contains("program"), "{error}");
 }
