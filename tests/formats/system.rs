@@ -384,7 +384,7 @@ fn what_is_guessed_is_said() {
             "zswap/parameters/enabled <==\nN",
             "zswap/parameters/enabled <==\nY",
             "sys/module/zswap/parameters/enabled",
-            "zswap is not modelled",
+            "zswap is not taken over",
         ),
         (
             "nr_hugepages <==\n0",

@@ -55,3 +55,5 @@ mod tree;
 mod watched;
 mod why;
 mod zones;
+mod zram;
+mod zswap;

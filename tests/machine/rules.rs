@@ -674,13 +674,14 @@ fn wbt_one_depth() {
 }
 
 /// Witnesses that stand beside others of their mechanism.
-const ELSEWHERE: [&str; 10] = [
+const ELSEWHERE: [&str; 11] = [
     include_str!("compaction.rs"),
     include_str!("mark_rules.rs"),
     include_str!("sysctls.rs"),
     include_str!("reclaim_rules.rs"),
     include_str!("swap.rs"),
     include_str!("swap_rules.rs"),
+    include_str!("zswap.rs"),
     include_str!("zones.rs"),
     include_str!("../../crates/mmsim-core/tests/suite/discard.rs"),
     include_str!("../../crates/mmsim-core/tests/suite/migrate.rs"),

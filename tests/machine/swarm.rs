@@ -4,6 +4,8 @@
 //! `MMSIM_SWARM=500` runs more of them, `MMSIM_SWARM_SEED=17` only one. A seed that fails is
 //! printed; it gives the same machine and the same operations wherever it runs.
 
+mod swap;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::fetches::{self, Again};
@@ -348,18 +350,6 @@ fn build(seed: u64, huge: Huge) -> (String, Machine) {
     build_of(seed, huge, None)
 }
 
-/// Up to two swap devices more, on one machine of three.
-fn more_swap(seed: u64, config: &mut MachineConfig) {
-    let rng = &mut Rng::for_purpose(seed, "swarm/swap");
-    for _ in 0..pick(rng, &[0, 0, 0, 0, 1, 2]) {
-        let name = pick(rng, &["ramdisk", "zram", "nvme", "ssd", "hdd"]);
-        let device = DeviceConfig::preset(name, config.cpus).expect("a preset");
-        let priority = pick(rng, &[None, None, Some(0), Some(100)]);
-        let slots = pick(rng, &[60, 700, 3000]);
-        config.swap.push(SwapConfig { priority, ..SwapConfig::new(slots, device) });
-    }
-}
-
 /// A host, on one machine of three.
 fn host(seed: u64) -> Option<HostConfig> {
     let rng = &mut Rng::for_purpose(seed, "swarm/host");
@@ -388,11 +378,12 @@ fn build_of(
     let mut rng = Rng::for_purpose(seed, "swarm/machine");
     let mut config = machine_config(&mut rng);
     config.rules = Some(rules(seed, config.kernel));
-    more_swap(seed, &mut config);
+    swap::more_swap(seed, &mut config);
     match given {
         Some((kernel, rules, _)) => (config.kernel, config.rules) = (kernel, Some(rules)),
         None => {
             config.host = host(seed);
+            swap::zswap(seed, &mut config);
             tree::deepen(&mut Rng::for_purpose(seed, "swarm/tree"), &mut config);
         }
     }
@@ -422,7 +413,8 @@ fn build_of(
             })
             .collect();
         let task = TaskConfig::new(format!("task{i}"), threads);
-        tasks.push(task.with_memcg(memcg).with_start(start));
+        let task = task.with_memcg(memcg).with_start(start);
+        tasks.push(task.with_contents(swap::contents(seed, i)));
     }
     let about = format!("{policy:?} on {config:?}");
     let mut machine = Machine::new(&config, tasks, seed, |mem| policy.create(mem, seed));
@@ -480,7 +472,6 @@ fn check_snapshot(machine: &mut Machine, r: &RunResult) {
         ("nr_page_table_pages", sum(|z| z.counts.page_tables)),
         ("nr_slab_reclaimable", sum(|z| z.counts.slab)),
         ("nr_swapcached", sum(|z| z.counts.swapcached)),
-        ("nr_zram_store", sum(|z| z.zspages)),
         ("nr_inactive_anon", sum(|z| z.counts.lru[0])),
         ("nr_active_anon", sum(|z| z.counts.lru[1])),
         ("nr_inactive_file", sum(|z| z.counts.lru[2])),
@@ -488,6 +479,7 @@ fn check_snapshot(machine: &mut Machine, r: &RunResult) {
     ] {
         assert_eq!(counted, gauge(name), "{name}");
     }
+    swap::check(&s, r);
     for z in &s.zones {
         let orders = z.free_blocks.iter().flat_map(|of_type| of_type.iter().enumerate());
         let pages: u64 = orders.map(|(order, blocks)| blocks << order).sum();

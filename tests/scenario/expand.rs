@@ -323,6 +323,7 @@ tick = "4ms"
 run-ahead = "100us"
 # zone: follows from `memory`
 # node: one node
+# zswap: it was never enabled
 # disk: no other disk
 # lru-batch: 15 up to kernel 6.1, 31 in 6.12
 # stat-threshold: by CPUs and memory, as in the kernel

@@ -104,6 +104,10 @@ fn place(t: &TableSpec) -> Place {
                 format!("{MACHINE}[machine.swap]\nsize = \"1GiB\"\n[machine.swap.device]\n");
             at(before, "machine.swap.device.", &[], TASK)
         }
+        "[machine.zswap]" => {
+            let swap = "[machine.swap]\nsize = \"1GiB\"\n";
+            at(format!("{MACHINE}{swap}[machine.zswap]\n"), "machine.zswap.", &[], TASK)
+        }
         "vm of do = \"sysctl\"" => {
             let step = "[[task.steps]]\ndo = \"sysctl\"\n[task.steps.vm]\n";
             at(format!("{MACHINE}{PHASED}{REGIONS}{step}"), "task[0].steps[0].vm.", &[], "")
@@ -120,6 +124,16 @@ fn place(t: &TableSpec) -> Place {
         "[[task]]" => {
             let given = [("workload", "\"sequential\""), ("memory", "\"1MiB\"")];
             at(format!("{MACHINE}[[task]]\n"), "task[0].", &given, "")
+        }
+        "contents of [[task]]" => {
+            let task = "[[task]]\nworkload = \"sequential\"\nmemory = \"1MiB\"\n";
+            let given = [("lengths", "[{ permille = 1000, bytes = 1 }]")];
+            at(format!("{MACHINE}{task}[task.contents]\n"), "task[0].contents.", &given, "")
+        }
+        "lengths of contents" => {
+            let before = format!("{MACHINE}{TASK}[[task.contents.lengths]]\n");
+            let given = [("permille", "1000"), ("bytes", "1")];
+            at(before, "task[0].contents.lengths[0].", &given, "")
         }
         "Regions of `phased`" => {
             let steps = "steps = [{ do = \"drop-caches\" }]\n";

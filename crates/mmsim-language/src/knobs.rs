@@ -65,6 +65,7 @@ const TABLES: &[(&str, &str, &TableSpec)] = &[
     ("machine", "machine.zone[0].pcp", &tables::PCP),
     ("machine", "machine.swap", &tables::SWAP),
     ("machine", "machine.swap.device", &tables::DEVICE),
+    ("machine", "machine.zswap", &tables::ZSWAP),
     ("machine", "machine.disk[0]", &tables::DISK),
     ("guests", "machine.host", &tables::HOST),
     ("groups", "machine.memcg[0]", &tables::MEMCG),

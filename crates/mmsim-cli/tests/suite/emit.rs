@@ -144,9 +144,10 @@ impl Run {
     }
 }
 
-/// True if only kernels from 6.18 or 7.3 on count so.
+/// True if only kernels from 6.12, 6.18 or 7.3 on count so.
 fn later(name: &str) -> bool {
-    name.ends_with("_proactive") || ["nrswp", "pgrotate_"].iter().any(|n| name.starts_with(n))
+    let some = ["nrswp", "pgrotate_", "swpin_zero", "swpout_zero"];
+    name.ends_with("_proactive") || some.iter().any(|n| name.starts_with(n))
 }
 
 /// Each text against the others and against the report.

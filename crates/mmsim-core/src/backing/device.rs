@@ -30,6 +30,9 @@ pub struct DeviceConfig {
     pub rotational: bool,
     /// Bytes of machine memory that a stored page takes, for zram; 0 elsewhere.
     pub stored_bytes_per_page: u32,
+    /// Pages of memory that a zram may take at most (`mem_limit`), where the contents of pages are
+    /// known; 0: not limited.
+    pub mem_limit: u32,
     /// Requests that an asynchronous device takes at once, from 1: a thread that writes while that
     /// many are under way sleeps.
     pub queue_depth: u32,
@@ -156,6 +159,7 @@ impl DeviceConfig {
             synchronous,
             rotational,
             stored_bytes_per_page: stored,
+            mem_limit: 0,
             queue_depth,
             wbt_lat: WBT_LAT[usize::from(rotational)],
             write_cache: !synchronous,

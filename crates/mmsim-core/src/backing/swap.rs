@@ -17,9 +17,15 @@ mod area;
 mod batch;
 mod clusters;
 mod nodes;
+mod pools;
+mod store;
+mod zswap;
 
 pub use area::Area;
 pub(crate) use batch::PrivateSlots;
+pub(crate) use pools::Pools;
+pub(crate) use store::Store;
+pub(crate) use zswap::{Look, Zswap};
 
 use crate::backing::Shadow;
 use crate::backing::device::{Device, DeviceConfig};
@@ -171,6 +177,8 @@ pub struct Swap {
     order: ShadowQueue,
     /// Folios in the swap cache.
     pub cached: u64,
+    /// Compressed copies of pages, if the contents of pages are known.
+    pub(crate) pools: Option<Box<Pools>>,
 }
 
 impl Swap {
@@ -204,6 +212,7 @@ impl Swap {
             clock: 0,
             order: ShadowQueue::default(),
             cached: 0,
+            pools: None,
         };
         for d in devices {
             let device = Device::new(d.device.clone(), rules);
@@ -231,15 +240,15 @@ impl Swap {
         let area = self.area_of(slot.0);
         &mut self.areas[area].device
     }
-    /// The device of all slots, if there is one only.
+    /// The device of all slots, if there is one only, which looks at no page.
     #[inline]
     pub(crate) fn only_device(&self) -> Option<&Device> {
         match &self.areas[..] {
-            [area] => Some(&area.device),
+            [area] if self.pools.is_none() => Some(&area.device),
             _ => None,
         }
     }
-    /// True if there is one device, and a synchronous one.
+    /// True if there is one device, a synchronous one that looks at no page.
     #[inline]
     pub(crate) fn is_one_synchronous(&self) -> bool {
         self.only_device().is_some_and(|d| d.config().synchronous)

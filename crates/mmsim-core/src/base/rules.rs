@@ -36,6 +36,12 @@ words! {
             "a pageblock is claimed as a whole, or one block is taken and the rest left alone";
     }
 
+    /// Fate of a page in zswap that does not compress.
+    ZswapIncompressible {
+        Reject = "reject", "it goes to the swap device";
+        Raw = "raw", "the pool holds it as it is";
+    }
+
     /// The order of decisions when no free page is found at once.
     SlowPath {
         V4_1 = "v4.1",
@@ -284,6 +290,28 @@ settings! {
         shrinker_by_priority as "shrinker-by-priority": bool = false, "5.13" => true,
             .kernel("do_shrink_slab")
             .source("5.13 \"mm: vmscan: shrink deferred objects proportional to priority\"");
+
+        // zswap, and pages of zeros in swap.
+
+        /// a page of zeros is not written to swap: its slot is marked
+        swap_zeromap as "swap-zeromap": bool = false, "6.12" => true,
+            .kernel("swap_zeromap_folio_set")
+            .source("6.12 \"mm: store zero pages to be swapped out in a bitmap\"");
+        /// what becomes of a page that does not compress
+        zswap_incompressible as "zswap-incompressible": ZswapIncompressible =
+            ZswapIncompressible::Reject, "6.18" => ZswapIncompressible::Raw,
+            .kernel("zswap_compress")
+            .source("6.12.117: rejected, 6.18.15: stored, mm/zswap.c, zswap_compress");
+        /// entries that the limits of zswap look at on a node before they go on
+        zswap_limit_batch as "zswap-limit-batch": u32 = 1, "7.3" => 32,
+            .range(1, 1024)
+            .kernel("shrink_memcg")
+            .source("6.18.15: 1, 7.3.4: 32, mm/zswap.c, shrink_memcg");
+        /// zswap's worker writes entries back where there are no groups
+        zswap_worker_without_memcg as "zswap-worker-without-memcg": bool =
+            true, "6.18" => false, "7.3" => true,
+            .kernel("shrink_worker")
+            .source("6.12.117 and 7.3.4: the root's; 6.18.15: none, mm/zswap.c, shrink_worker");
 
         // Compaction: who asks for it.
 

@@ -45,20 +45,43 @@ vm_events! {
     /// Pages read from swap.
     PswpIn = "pswpin", Pages, Pages, .after("pgpgout").groups().series().bench(3);
     /// Pages written to swap.
-    PswpOut = "pswpout", Pages, Pages,
-        .within(VmEvent::NrVmscanWrite, "pageout").groups().series().bench(4);
+    PswpOut = "pswpout", Pages, Pages, .groups().series().bench(4);
     /// Requests that read from a swap device.
     NrSwpIn = "nrswpin", Events, Batches,
-        .after("swap_ra_hit").rule(|rules| rules.counts_swap_requests)
+        .after("direct_map_level3_splits").rule(|rules| rules.counts_swap_requests)
         .within(VmEvent::PswpIn, "page_io.c");
     /// Requests that write to a swap device.
     NrSwpOut = "nrswpout", Events, Batches,
         .rule(|rules| rules.counts_swap_requests).within(VmEvent::PswpOut, "page_io.c");
     /// Pages that swap readahead read.
     SwapRa = "swap_ra", Pages, Pages,
-        .after("thp_deferred_split_page").within(VmEvent::PswpIn, "swap_cluster_readahead");
+        .after("thp_deferred_split_page");
     /// Pages of swap readahead that a fault found in the swap cache.
     SwapRaHit = "swap_ra_hit", Pages, Pages, .within(VmEvent::SwapRa, "swap_cache_get_folio");
+    /// Pages of zeros that were read from swap, where only a mark stood for them.
+    SwpinZero = "swpin_zero", Pages, Pages,
+        .after("swap_ra_hit").memory_stat_after("pglazyfreed").rule(|rules| rules.swap_zeromap)
+        .groups().younger();
+    /// Pages of zeros that went to swap as a mark.
+    SwpoutZero = "swpout_zero", Pages, Pages,
+        .memory_stat().rule(|rules| rules.swap_zeromap).groups().younger();
+    /// Pages that zswap decompressed.
+    ZswpIn = "zswpin", Pages, Pages,
+        .after("cow_ksm").memory_stat().within(VmEvent::ZswpOut, "zswap_load").groups().series()
+        .younger();
+    /// Pages that zswap compressed and kept.
+    ZswpOut = "zswpout", Pages, Pages, .memory_stat().groups().series().younger();
+    /// Pages that zswap wrote to a swap device.
+    ZswpWb = "zswpwb", Pages, Pages,
+        .memory_stat().within(VmEvent::ZswpOut, "zswap_writeback_entry").groups().series().younger();
+    /// Pages that found the pool of zswap at its limit (`pool_limit_hit`).
+    SimZswapPoolLimitHit = "sim_zswap_pool_limit_hit", Pages, Pages, .younger();
+    /// Stores that zswap refused, since the page does not compress (`reject_compress_fail`).
+    SimZswapRejectCompressFail = "sim_zswap_reject_compress_fail", Pages, Pages, .younger();
+    /// Stores that zswap refused for want of a frame (`reject_alloc_fail`).
+    SimZswapRejectAllocFail = "sim_zswap_reject_alloc_fail", Pages, Pages, .younger();
+    /// Entries that zswap could not write back (`reject_reclaim_fail`).
+    SimZswapRejectReclaimFail = "sim_zswap_reject_reclaim_fail", Pages, Pages, .younger();
     /// KiB read from block devices, of files and of swap.
     PgpgIn = "pgpgin", KiB, Pages, .after("nr_memmap_boot_pages").series();
     /// KiB written to block devices.
@@ -206,7 +229,7 @@ vm_events! {
         .within(VmEvent::UnevictablePgsMlocked, "mlock_folio, __munlock_folio").minor();
     /// Huge pages that faults allocated.
     ThpFaultAlloc = "thp_fault_alloc", Blocks, Blocks,
-        .memory_stat_after("pglazyfreed").series().notable(3);
+        .memory_stat_after("zswpwb").series().notable(3);
     /// Faults that wanted a huge page and took a small one.
     ThpFaultFallback = "thp_fault_fallback", Events, Blocks, .notable(4);
     /// Faults that took a small page because their group could not pay for a huge one.

@@ -3,6 +3,7 @@
 
 use crate::backing::device::DeviceConfig;
 pub use crate::backing::swap::SwapConfig;
+pub use crate::backing::zswap::ZswapConfig;
 use crate::base::id::{Idx as _, NodeId, PAGE_SIZE};
 pub use crate::base::kernel::Kernel;
 use crate::base::migratetype::Migratetype;
@@ -143,6 +144,10 @@ pub struct MemcgConfig {
     pub swap_high: Option<u64>,
     /// `memory.swap.max`, pages.
     pub swap_max: Option<u64>,
+    /// `memory.zswap.max`, pages.
+    pub zswap_max: Option<u64>,
+    /// `memory.zswap.writeback`: zswap may write pages of the group to swap devices.
+    pub zswap_writeback: bool,
     /// `memory.oom.group`: the OOM killer ends all processes of the group and below, or none.
     pub oom_group: bool,
     /// Its own `vm.lazyfreeness`, 0..=100; `None`: that of the machine.
@@ -168,6 +173,8 @@ impl MemcgConfig {
             max: None,
             swap_high: None,
             swap_max: None,
+            zswap_max: None,
+            zswap_writeback: true,
             oom_group: false,
             lazyfreeness: None,
             from: SimDuration::ZERO,
@@ -215,6 +222,8 @@ pub struct MachineConfig {
     pub nodes: Vec<NodeConfig>,
     /// Swap devices, in the order of `swapon`.
     pub swap: Vec<SwapConfig>,
+    /// zswap before them; `None`: it was never enabled.
+    pub zswap: Option<ZswapConfig>,
     /// The device under files, but for those on other disks.
     pub file_device: DeviceConfig,
     /// Other disks for files: disk 1 is the first of them.
@@ -259,6 +268,7 @@ impl MachineConfig {
             cpus: 1,
             nodes: vec![NodeConfig { zones }],
             swap: Vec::new(),
+            zswap: None,
             file_device: DeviceConfig::preset("nvme", 1).expect("a preset"),
             disks: Vec::new(),
             vm: VmSysctl::linux(),

@@ -41,11 +41,13 @@ mod task;
 mod walk;
 mod watch;
 mod writeback;
+mod zswap;
 
 pub use task::{DisksOfFiles, TaskConfig};
 pub use watch::collect::{GROUP_LIFE, GROUP_PRESSURE, GROUP_SIZES};
 pub use watch::{LookFn, SampleFn, SnapshotFn, Watch, laws, result, snapshot};
 
+use crate::backing::contents::TaskContents;
 use crate::base::digest::Digest;
 use crate::base::id::{CpuId, DiskId, FileId, Idx as _, MemcgId, PageIdx, ThreadId};
 use crate::base::rng::Rng;
@@ -129,6 +131,11 @@ impl Machine {
             assert_eq!(*on, disk, "{} lies on one disk", f.name);
             *pages = f.pages.max(*pages);
         }
+        if tasks.iter().any(|t| t.contents.is_some())
+            && let Some(swap) = &mut m.mem.swap
+        {
+            swap.use_pools();
+        }
         for (name, (pages, disk)) in files {
             let file = m.mem.open_file(&name, pages);
             m.mem.cache.files[file].disk = disk;
@@ -144,6 +151,10 @@ impl Machine {
         let space = self.mem.virt.spaces.create(t.name.clone(), memcg);
         self.mem.virt.spaces[space].oom_score_adj = t.oom_score_adj;
         self.charge_process(space);
+        if let Some(law) = t.contents {
+            let contents = TaskContents::new(law, seed, &t.name);
+            self.mem.virt.spaces[space].contents = Some(contents);
+        }
         let mut task = Task {
             phase_began: TaskResult {
                 name: t.name.clone(),

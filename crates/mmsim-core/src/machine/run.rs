@@ -133,7 +133,7 @@ impl Machine {
     /// was set, which is where its thread ran last.
     fn interrupted(&self, event: &Event) -> CpuId {
         match *event {
-            Event::Io(_) => CpuId(0),
+            Event::Io(_) | Event::Zswap(_) => CpuId(0),
             Event::Wake(t, _) | Event::Start(t) => self.work.threads[t].cpu,
             Event::Kswapd(n, _) => self.daemons.kswapds[n].cpu(),
             Event::Kcompactd(n, _) => self.daemons.kcompactds[n].cpu,
@@ -147,6 +147,7 @@ impl Machine {
         self.mem.acting.now = at;
         self.mem.acting.cpu = self.interrupted(&event);
         match event {
+            Event::Zswap(done) => self.go_on_with_zswap(done),
             Event::Io(done) => {
                 self.end_io(done);
                 self.mem.acting.now = at;
@@ -174,7 +175,7 @@ impl Machine {
     }
 
     /// A device request ended: whoever waits for the folio goes on.
-    fn end_io(&mut self, done: IoDone) {
+    pub(super) fn end_io(&mut self, done: IoDone) {
         if let Some(folio) = self.mem.io_done(&mut *self.policies.lru, done) {
             for t in self.work.waiters.remove(&folio).unwrap_or_default() {
                 if self.work.threads[t].wait == Wait::Folio(folio) {
@@ -297,7 +298,11 @@ impl Machine {
             {
                 self.mem.frames.clear(folio, flag::RECLAIM);
             }
-            self.events.queue.push(at, Event::Io(done));
+            let event = match done {
+                IoDone::Entered(_) | IoDone::ZswapWorker => Event::Zswap(done),
+                done => Event::Io(done),
+            };
+            self.events.queue.push(at, event);
         }
         self.mem.acting.io = io;
     }
@@ -503,6 +508,7 @@ impl Machine {
         c.refaults_anon += did.refaults_anon;
         c.refaults_file += did.refaults_file;
         c.cache_misses += did.cache_misses;
+        self.step_lets_zswap_go_on();
     }
 
     /// Executes accesses that hit, and pure computation, until the bound.

@@ -2,9 +2,11 @@
 
 use super::watch::latency::Histogram;
 use super::watch::result::TaskResult;
+use crate::backing::contents::Contents;
 use crate::base::id::{AsId, DiskId, FileId, ThreadId};
 use crate::base::time::SimTime;
 use crate::workload::{FileSpec, Workload};
+use std::sync::Arc;
 
 /// A process to run: its threads share an address space.
 #[non_exhaustive]
@@ -24,6 +26,8 @@ pub struct TaskConfig {
     pub disks: DisksOfFiles,
     /// Its barriers are common to the process that stands before it in the list.
     pub meets_the_one_before: bool,
+    /// Contents of its pages, if they are known.
+    pub contents: Option<Arc<Contents>>,
 }
 
 /// The disk of each file of a task.
@@ -54,6 +58,7 @@ impl TaskConfig {
             threads,
             disks: DisksOfFiles::default(),
             meets_the_one_before: false,
+            contents: None,
         }
     }
 
@@ -88,6 +93,13 @@ impl TaskConfig {
     #[must_use]
     pub fn with_disks(mut self, disks: DisksOfFiles) -> Self {
         self.disks = disks;
+        self
+    }
+
+    /// With pages that hold this.
+    #[must_use]
+    pub fn with_contents(mut self, contents: Option<Arc<Contents>>) -> Self {
+        self.contents = contents;
         self
     }
 

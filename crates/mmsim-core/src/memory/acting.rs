@@ -2,7 +2,8 @@
 
 use super::IoDone;
 use super::plug::Plug;
-use crate::base::id::{CpuId, NodeId};
+use crate::backing::Shadow;
+use crate::base::id::{CpuId, NodeId, Pfn};
 use crate::base::time::SimTime;
 use crate::config::ZoneKind;
 
@@ -17,6 +18,8 @@ pub struct Acting {
     pub(crate) io: Vec<(SimTime, IoDone)>,
     /// Where stealing raised the watermarks since kswapd was last woken for it.
     pub boosted: Option<(NodeId, ZoneKind)>,
+    /// Pages that zswap writes back on their way to a list, with their shadows.
+    pub(super) entering: Vec<(Pfn, Option<Shadow>)>,
     /// Writes that wait for more of the same step, while it holds a plug.
     pub(super) plug: Box<Plug>,
     pub(super) plugged: bool,
@@ -31,6 +34,7 @@ impl Acting {
             cpu: CpuId(0),
             io: Vec::new(),
             boosted: None,
+            entering: Vec::new(),
             plug: Box::default(),
             plugged: false,
             throttled: SimTime::ZERO,

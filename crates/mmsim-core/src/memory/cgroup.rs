@@ -20,6 +20,7 @@ mod stock;
 pub(super) mod tests;
 pub mod tree;
 pub(super) mod walk;
+pub(super) mod zswap;
 
 use crate::base::id::{CpuId, Idx as _, IndexVec, MemcgId, SwapSlot};
 use crate::base::rules::MemcgCharges;
@@ -33,6 +34,7 @@ use std::collections::BTreeMap;
 use stock::Stock;
 use tree::{ROOT, Tree};
 use walk::Cursor;
+use zswap::ZswapUse;
 
 /// One group. Pages are those of the group and of all groups below it.
 #[derive(Clone, Debug)]
@@ -52,6 +54,8 @@ pub struct Memcg {
     kernel: u64,
     /// Slots of swap (`memory.swap.current`), those of pages with a copy in memory too.
     pub swap: u64,
+    /// Its entries in zswap.
+    pub zswap: ZswapUse,
     /// Effective `memory.min` and `memory.low` as the last pass that met it found them (`emin`,
     /// `elow`).
     pub(super) noted: [u64; 2],
@@ -124,6 +128,7 @@ impl Memcgs {
             stock: 0,
             kernel: 0,
             swap: 0,
+            zswap: ZswapUse::default(),
             noted: [0; 2],
             protected_below: [0; 2],
             events: MemcgEvents::default(),

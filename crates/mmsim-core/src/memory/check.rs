@@ -36,6 +36,7 @@ impl Memory {
         self.check_slots(&references);
         self.cache.files.check_disks();
         self.check_shadow_nodes();
+        self.check_compressed();
     }
 
     fn check_frames(&self) {
@@ -132,7 +133,7 @@ impl Memory {
             seen.charged[self.frames.memcg(pfn).index()] += pages;
         }
         assert!(
-            lru || waits || orphan || self.frames.has(pfn, flag::ISOLATED),
+            lru || waits || orphan || bits & (flag::ISOLATED | flag::LOCKED) != 0,
             "{pfn} ({kind:?}, {bits:#x}) is on no list, in no batch and not isolated"
         );
     }

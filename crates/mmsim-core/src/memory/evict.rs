@@ -64,6 +64,18 @@ pub enum Prepared {
     },
 }
 
+/// End of an attempt to write a folio.
+pub(super) enum Pageout {
+    /// It is clean.
+    Clean,
+    /// A device writes it.
+    UnderWrite,
+    /// The device had no room for it: it is dirty as before.
+    Failed,
+    /// It may not be written: it is dirty as before, and goes to the active list.
+    Kept,
+}
+
 impl Memory {
     /// Evicts an isolated folio if nothing stands against it: both doors in one, for a
     /// policy that has asked for references already. On an error the folio is still the
@@ -117,10 +129,16 @@ impl Memory {
             if how.clean_only || !how.may_writepage || pinned {
                 return Prepared::Keep { why: ScanOutcome::KeepBusy, wrote: false };
             }
-            if !self.pageout(folio) {
-                return Prepared::Keep { why: ScanOutcome::KeepWriteback, wrote: true };
+            match self.pageout(folio) {
+                Pageout::Clean => wrote = true,
+                Pageout::UnderWrite => {
+                    return Prepared::Keep { why: ScanOutcome::KeepWriteback, wrote: true };
+                }
+                Pageout::Kept => return Prepared::Activate { why: ScanOutcome::ActivateDirty },
+                Pageout::Failed => {
+                    return Prepared::Keep { why: ScanOutcome::KeepBusy, wrote: true };
+                }
             }
-            wrote = true;
         } else if pinned {
             return Prepared::Keep { why: ScanOutcome::KeepBusy, wrote: false };
         }
@@ -159,6 +177,9 @@ impl Memory {
             self.acting.now += self.given.cost.t_unmap;
             if anon {
                 let slot = self.frames.slot(folio);
+                if self.knows_contents() {
+                    self.note_content(slot, p);
+                }
                 // A page that only this process maps may come back writable.
                 let bits =
                     if self.frames.mapped(folio) == Mapped::Once { pte::EXCLUSIVE } else { 0 };
@@ -187,8 +208,14 @@ impl Memory {
             && self.virt.spaces.vma(self.virt.spaces.vma_of(&self.virt.pages, p)).flags.locked
     }
 
-    /// Writes a dirty folio. True: written and clean now (a synchronous device).
-    fn pageout(&mut self, folio: FolioId) -> bool {
+    /// Writes a dirty folio.
+    fn pageout(&mut self, folio: FolioId) -> Pageout {
+        if self.knows_contents()
+            && self.frames.kind(folio) == FrameKind::Anon
+            && let Some(end) = self.swap_writeout(folio)
+        {
+            return end;
+        }
         self.frames.clear(folio, flag::DIRTY);
         self.count(VmEvent::NrVmscanWrite, 1);
         let file = self.frames.kind(folio) != FrameKind::Anon;
@@ -200,23 +227,25 @@ impl Memory {
             self.acting.now += self.given.cost.t_swap_submit;
             let slot = self.frames.slot(folio);
             let swap = self.swap.as_mut().expect("the folio has a slot");
-            // A synchronous device frees the slot at swap-in, so each write stores one page more.
             let device = swap.device_of(slot);
-            self.kernel.zram_stored += u64::from(device.config().stored_bytes_per_page);
             if device.config().synchronous {
                 self.acting.now += device.sync_cost(Io::Write, 1);
                 self.count_swap_requests(Io::Write, 1);
-                return true;
+                if self.write_synchronously(slot) {
+                    return Pageout::Clean;
+                }
+                self.frames.set(folio, flag::DIRTY);
+                return Pageout::Failed;
             }
             self.write_to_swap(slot, folio);
         } else {
             self.cache.files.cleaned(self.disk_of_folio(folio), self.frames.memcg(folio));
             if self.start_file_write(&[folio], Writer::Other) {
-                return true;
+                return Pageout::Clean;
             }
         }
         self.frames.set(folio, flag::WRITEBACK | flag::RECLAIM);
-        false
+        Pageout::UnderWrite
     }
 
     /// Frees a folio that [`Memory::prepare_evict`] found ready, leaving `shadow`.

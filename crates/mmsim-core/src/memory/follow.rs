@@ -183,6 +183,21 @@ pub struct Acted {
 }
 
 impl Acted {
+    /// A step of no thread, which counts nothing as its own.
+    pub(crate) fn of_none() -> Acted {
+        let (thread, space, none) = (ThreadId(0), AsId(0), 0);
+        Acted {
+            thread,
+            space,
+            access: none,
+            refaults_anon: none,
+            refaults_file: none,
+            swap_ins: none,
+            uses: 0,
+            back: 0,
+        }
+    }
+
     /// Number of refaults that it counts as its own, where `swap_ins` take the place of those of
     /// anonymous pages or do not.
     #[inline]

@@ -181,8 +181,11 @@ impl Memory {
     #[inline]
     pub fn slot_freed(&mut self, slot: SwapSlot) {
         self.memcgs.uncharge_slot(slot);
-        let device = self.swap.as_ref().expect("a slot without swap").device_of(slot);
-        let bytes = device.config().stored_bytes_per_page;
+        let swap = self.swap.as_ref().expect("a slot without swap");
+        if swap.pools.is_some() {
+            return self.drop_compressed(slot);
+        }
+        let bytes = swap.device_of(slot).config().stored_bytes_per_page;
         self.kernel.zram_stored = self.kernel.zram_stored.saturating_sub(bytes.into());
     }
 
@@ -308,6 +311,11 @@ impl Memory {
                 }
                 Some(folio)
             }
+            IoDone::Entered(folio) => {
+                self.written_back_enters(policy, folio);
+                Some(folio)
+            }
+            IoDone::ZswapWorker => None,
             IoDone::Write(folio) | IoDone::EvictWritten(folio) => {
                 self.frames.clear(folio, flag::WRITEBACK);
                 if self.frames.kind(folio) == FrameKind::File {
@@ -317,7 +325,10 @@ impl Memory {
                 }
                 self.emit(|| crate::memory::trace::TraceEvent::SimWritebackEnd { pfn: folio });
                 if self.frames.has(folio, flag::ORPHAN) {
-                    self.bury(folio);
+                    // One that zswap writes back goes when it would have come to its list.
+                    if !self.frames.has(folio, flag::LOCKED) {
+                        self.bury(folio);
+                    }
                 } else if self.frames.test_clear(folio, flag::RECLAIM) {
                     self.lru_rotate(policy, folio);
                 }
@@ -327,7 +338,7 @@ impl Memory {
     }
 
     /// Frees a folio whose owner went while a device worked on it.
-    fn bury(&mut self, folio: FolioId) {
+    pub(super) fn bury(&mut self, folio: FolioId) {
         self.frames.clear(folio, flag::ORPHAN);
         let z = self.zones.of(folio);
         self.zones.orphans[z] -= 1;

@@ -9,6 +9,7 @@ mod alloc;
 mod batch;
 mod cgroup;
 mod check;
+mod compressed;
 mod discard;
 mod evict;
 mod fast_faults;
@@ -46,6 +47,9 @@ pub mod trace;
 pub mod trouble;
 mod walk;
 mod young;
+mod zswap;
+mod zswap_shrinker;
+mod zswap_writeback;
 
 pub use acting::Acting;
 pub use batch::Batches;
@@ -53,6 +57,7 @@ pub use cgroup::events::{MemcgEvent, MemcgEvents};
 pub use cgroup::life::Life;
 pub use cgroup::tree::{self as memcg_tree, Tree};
 pub use cgroup::walk::GroupWalk;
+pub use cgroup::zswap::ZswapUse;
 pub use cgroup::{Memcg, Memcgs};
 pub use evict::{Evicting, Prepared};
 pub(crate) use fast_faults::{AHEAD, FastFaults, MOST_PENDING, SwapInRun};
@@ -80,8 +85,9 @@ pub use survey::{BlockUse, Survey, most_blocks};
 pub use telling::Telling;
 pub use walk::{TableWalk, WalkScope};
 pub use young::References;
+pub(crate) use zswap_writeback::ZswapShrunk;
 
-use crate::backing::swap::Swap;
+use crate::backing::swap::{Swap, Zswap};
 use crate::base::id::{AsId, ListId, MemcgId, NodeId, PageIdx, Pfn, ZoneId};
 use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
@@ -98,6 +104,10 @@ pub(crate) enum IoDone {
     Read(Pfn),
     /// A folio was written.
     Write(Pfn),
+    /// A page that zswap writes back goes to its list.
+    Entered(Pfn),
+    /// zswap's worker begins a run.
+    ZswapWorker,
     /// The same of a folio that was off its list when the write was submitted: a write that ends
     /// in the same step ends too early to send the folio to the tail.
     EvictWritten(Pfn),
@@ -140,6 +150,8 @@ impl Memory {
     pub fn new(config: &MachineConfig) -> Self {
         let zones = Zones::new(config);
         let rules = config.kernel_rules();
+        let managed =
+            config.nodes.iter().flat_map(|n| &n.zones).map(|z| u64::from(z.managed)).sum();
         let mut mem = Memory {
             frames: Frames::new(zones.nr_frames(), !config.memcgs.is_empty()),
             lru: Lru::new(config, &zones),
@@ -158,6 +170,10 @@ impl Memory {
             zones,
         };
         mem.populate(config.os_overhead);
+        if let (Some(zswap), Some(swap)) = (&config.zswap, &mut mem.swap) {
+            let groups = 1 + config.memcgs.len();
+            swap.use_zswap(Zswap::new(zswap.clone(), managed, groups, config.nodes.len()));
+        }
         mem
     }
 
@@ -423,7 +439,7 @@ impl Memory {
             ("nr_slab_reclaimable", self.kernel.slab_frames.len() as u64),
             ("nr_swapcached", self.swap.as_ref().map_or(0, |s| s.cached)),
             ("nr_swap_used", self.swap.as_ref().map_or(0, |s| u64::from(s.in_use_count()))),
-            ("nr_zram_store", self.kernel.zram_frames.len() as u64),
+            ("nr_zram_store", self.nr_zram_store()),
             ("workingset_nodes", self.workingset_nodes()),
         ]
     }

@@ -24,6 +24,16 @@ impl Shrinking {
     /// those that cost nothing, of others four by `seeks` shifted by the priority. What waited
     /// counts in full, or only as the priority has dropped (`by_priority`).
     pub(super) fn at(self, priority: u8, by_priority: bool) -> (u64, u64) {
+        self.scan(priority, by_priority, |_| true)
+    }
+
+    /// The same where a batch may stop it (`SHRINK_STOP`): then that batch does not count as scanned.
+    pub(super) fn scan(
+        self,
+        priority: u8,
+        by_priority: bool,
+        mut batch: impl FnMut(u64) -> bool,
+    ) -> (u64, u64) {
         let Shrinking { freeable, deferred, seeks } = self;
         let delta = match seeks {
             0 => freeable / 2,
@@ -38,6 +48,9 @@ impl Shrinking {
         let mut scanned = 0;
         while total > 0 && (total >= SHRINK_BATCH || total >= freeable) {
             let n = total.min(SHRINK_BATCH);
+            if !batch(n) {
+                break;
+            }
             total -= n;
             scanned += n;
         }
@@ -94,5 +107,15 @@ mod tests {
         // 5.5: of what waited, half of all there is at most at a gentle priority.
         assert_eq!(seek(1000, 900, 12, false), (384, 516));
         assert_eq!(seek(1000, 900, 12, true), (0, 900));
+    }
+
+    /// The specification's example, followed by hand: of 1750 entries at priority 4 one batch is
+    /// scanned. If it writes nothing it does not count, and all of it waits.
+    #[test]
+    fn a_batch_in_vain_does_not_count() {
+        let entries = |deferred| Shrinking { freeable: 1750, deferred, seeks: 2 };
+        assert_eq!(entries(0).scan(4, true, |_| true), (128, 90));
+        assert_eq!(entries(0).scan(4, true, |_| false), (0, 218));
+        assert_eq!(entries(218).scan(4, true, |_| true), (128, 308));
     }
 }

@@ -5,6 +5,7 @@
 //! at given addresses close to each other share a span and so share PTE tables, as they
 //! do on the real machine.
 
+use crate::backing::contents::TaskContents;
 use crate::base::id::{AsId, FileId, GROUP_PAGES, GroupId, IndexVec, MemcgId, PageIdx, VmaId};
 use crate::base::vmstat::VmEvent;
 use crate::virt::pages::{Owner, Pages};
@@ -199,6 +200,8 @@ pub struct AddressSpace {
     pub dead: bool,
     /// Its group is charged what the kernel needs for a process.
     pub charged: bool,
+    /// Contents of its pages, if they are known.
+    pub contents: Option<TaskContents>,
     /// A CPU turned to one of its threads since a walk of page tables took it up.
     pub used: bool,
     regions: Vec<Option<VmaId>>,
@@ -244,6 +247,7 @@ impl Spaces {
             oom_score_adj: 0,
             dead: false,
             charged: false,
+            contents: None,
             used: true,
             regions: Vec::new(),
             vmas: Vec::new(),

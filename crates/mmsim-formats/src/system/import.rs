@@ -65,7 +65,7 @@ impl Import {
         if let Some(text) = copies.get("sys/module/zswap/parameters/enabled")
             && matches!(text.word(), "Y" | "y" | "1")
         {
-            let why = "zswap is not modelled: pages go to the swap device at once";
+            let why = "zswap is not taken over: write [machine.zswap] with its parameters";
             let note = Note::new("sys/module/zswap/parameters/enabled", text.word(), why);
             notes.push(note.weighing(Weight::Machine));
         }

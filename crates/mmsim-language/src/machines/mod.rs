@@ -133,6 +133,7 @@ fn build(
                 .with_memcg(memcg)
                 .with_oom_score_adj(task.oom_score_adj)
                 .with_disks(task.disks.clone())
+                .with_contents(task.contents.clone())
                 .with_start(SimTime(task.start.0));
             disks.add(task, config.files().collect()).map_err(at)?;
             tasks.push(config);

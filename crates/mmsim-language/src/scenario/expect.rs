@@ -60,6 +60,9 @@ pub const GAUGES: &[&str] = &[
     "nr_lazyfree",
     "sim_easy_pool",
     "sim_host_held",
+    "zswap_pool_pages",
+    "zswap_stored_pages",
+    "zswap_stored_incompressible_pages",
 ];
 
 /// Error of a comparison that can show nothing.

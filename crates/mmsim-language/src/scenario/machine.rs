@@ -173,6 +173,10 @@ pub(super) fn not_both(d: &Reader<'_>, config: &DeviceConfig) -> Result<(), Erro
         let found = "a device cannot be both synchronous and rotational";
         return Err(d.error("rotational", found, "one of them"));
     }
+    if config.mem_limit > 0 && config.stored_bytes_per_page == 0 {
+        let found = "the device takes no memory of the machine";
+        return Err(d.error("mem_limit", found, "`stored-bytes-per-page` too"));
+    }
     Ok(())
 }
 

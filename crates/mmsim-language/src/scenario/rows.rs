@@ -182,6 +182,7 @@ fields! {
         // The range of the row ends below 2^32.
         _ => Ok(r.opt_count(key)?.map(|n| u32::try_from(n).unwrap_or(u32::MAX))),
     };
+    u16: |r, key| Ok(r.opt_count(key)?.map(|n| u16::try_from(n).unwrap_or(u16::MAX)));
     u8: |r, key| Ok(r.opt_count(key)?.map(|n| u8::try_from(n).unwrap_or(u8::MAX)));
     // The range of the row fits.
     i16: |r, key| Ok(r.opt_whole(key)?.map(|n| i16::try_from(n).unwrap_or_default()));
@@ -212,6 +213,12 @@ impl Show for Option<u64> {
     }
 }
 
+impl Show for u32 {
+    fn show(&self, form: Kind) -> Option<String> {
+        Some(if matches!(form, Kind::Size(_)) { format!("{self} pages") } else { self.to_string() })
+    }
+}
+
 macro_rules! shown {
     ($($T:ty),*) => {$(
         impl Show for $T {
@@ -222,7 +229,7 @@ macro_rules! shown {
     )*};
 }
 
-shown!(String, u32, bool);
+shown!(String, bool);
 
 impl Reader<'_> {
     /// The value of a key for its field.

@@ -14,7 +14,7 @@ use super::groups::instances;
 use super::pods::Pods;
 use super::raw::Node;
 use super::read::Reader;
-use super::tables::{TASK_TABLES, WORKLOADS, disks_of_regions};
+use super::tables::{TASK_TABLES, WORKLOADS, contents, disks_of_regions};
 use super::workload::{MOST_PROCESSES, TaskSpec, WorkloadSpec};
 use mmsim_base::error::Error;
 
@@ -72,6 +72,7 @@ pub(super) fn tasks(
             } else {
                 r.get("oom_score_adj")?
             },
+            contents: contents(&r)?,
             work,
         });
     }

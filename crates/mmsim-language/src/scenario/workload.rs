@@ -1,6 +1,9 @@
 //! Tasks, typed: their work is the config of a generator, filled by the rows of
 //! [`tables`](super::tables).
 
+use std::sync::Arc;
+
+use mmsim_core::backing::contents::Contents;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::machine::DisksOfFiles;
 
@@ -26,6 +29,8 @@ pub struct TaskSpec {
     pub start: SimDuration,
     /// `oom_score_adj` of each process.
     pub oom_score_adj: i16,
+    /// Contents of its pages, if it states them.
+    pub contents: Option<Arc<Contents>>,
     /// Its work.
     pub work: WorkloadSpec,
 }

@@ -526,6 +526,7 @@ impl Classic {
             let pages = self.pages_for_shadows(mem);
             mem.limit_shadow_nodes(shrink::shadow_nodes_allowed(pages), req.priority);
         }
+        mem.shrink_compressed(memcg, node, req);
     }
 
     /// The pages whose number limits the root group's shadow nodes: its own, or all that can be

@@ -294,6 +294,7 @@ impl Mglru {
             let pages = self.pages_for_shadows(mem, node);
             mem.limit_shadow_nodes(crate::shrink::shadow_nodes_allowed(pages), req.priority);
         }
+        mem.shrink_compressed(memcg, node, req);
         let order = matches!(pass.groups, Groups::Order(_));
         // A walk that others go on with ends as soon as there is enough.
         let enough = matches!(&pass.groups, Groups::Walk(walk) if walk.is_shared())

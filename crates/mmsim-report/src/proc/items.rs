@@ -78,11 +78,8 @@ const OTHERS: &[Others] = &[
          thp_scan_exceed_share_pte thp_split_pud thp_zero_page_alloc thp_zero_page_alloc_failed \
          thp_swpout thp_swpout_fallback balloon_inflate balloon_deflate balloon_migrate",
     ),
-    (
-        Some(E::SwapRaHit),
-        "swpin_zero swpout_zero ksm_swpin_copy cow_ksm zswpin zswpout zswpwb \
-         direct_map_level2_splits direct_map_level3_splits",
-    ),
+    (Some(E::SwpoutZero), "ksm_swpin_copy cow_ksm"),
+    (Some(E::ZswpWb), "direct_map_level2_splits direct_map_level3_splits"),
 ];
 
 /// The items of `/proc/vmstat` that a machine's kernel has.

@@ -22,7 +22,6 @@ const OTHERS: &[Others] = &[
     ),
     (Some(E::PgScanDirect), "pgscan_khugepaged"),
     (Some(E::PgStealDirect), "pgsteal_khugepaged"),
-    (Some(E::PgLazyFreed), "swpin_zero swpout_zero zswpin zswpout zswpwb"),
     (
         Some(E::ThpFaultAlloc),
         "thp_collapse_alloc thp_swpout thp_swpout_fallback numa_pages_migrated numa_pte_updates \
@@ -38,6 +37,7 @@ pub fn memory_stat(g: &MemcgSnapshot, not_counted: &[VmEvent]) -> String {
             continue;
         }
         let value = match i < SIZES.split(' ').count() {
+            true if name == "zswap" => g.zswap.bytes,
             true => pages(g, name) * PAGE_SIZE,
             false => events(g, name),
         };
@@ -53,7 +53,8 @@ fn pages(g: &MemcgSnapshot, name: &str) -> u64 {
         "anon" => c.anon_mapped,
         // The swap cache counts as file pages in the kernel.
         "file" => c.file + c.swapcached,
-        "kernel" => c.page_tables + c.slab,
+        "kernel" => c.page_tables + c.slab + g.zswap.bytes.div_ceil(PAGE_SIZE),
+        "zswapped" => g.zswap.pages,
         "pagetables" => c.page_tables,
         "anon_thp" => c.anon_thp,
         "file_mapped" => c.file_mapped,

@@ -5,7 +5,7 @@ use mmsim_base::error::Error;
 use mmsim_core::config::{Kernel, MachineConfig};
 use mmsim_language::machines::{self, Catalogue};
 use mmsim_language::scenario::policy::{Knob, KnobValue, NO_COMPACTION, PolicySpec, compaction_of};
-use mmsim_language::scenario::{RunSpec, Scenario, by_numbers, settings_of, unknown_preset};
+use mmsim_language::scenario::{RunSpec, Scenario, settings_of, unknown_preset};
 use serde::Serialize;
 
 use super::effects::{Set, sets};
@@ -47,7 +47,7 @@ impl Switch {
 }
 
 /// Most switches of one ablation: all pairs of them are some 2,000 runs for each seed.
-pub const MOST: usize = 30;
+pub const MOST: usize = 31;
 
 /// The settings of the switches of a set.
 fn on(switches: &[Switch], set: Set) -> impl Iterator<Item = &Setting> {
@@ -324,8 +324,7 @@ fn checked(base: &Base<'_>, mut switch: Switch) -> Result<Switch, Error> {
 fn value_of(run: &RunSpec, path: &str) -> Option<String> {
     let settings = settings_of(run);
     let mut all = run.given.iter().chain(&settings);
-    let path = by_numbers(run, path);
-    all.find(|(key, _)| *key == path).map(|(_, value)| value.clone())
+    all.find(|(key, _)| key == path).map(|(_, value)| value.clone())
 }
 
 /// True of runs that have the same machine and do the same.

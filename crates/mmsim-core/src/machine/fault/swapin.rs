@@ -162,8 +162,8 @@ impl Machine {
         self.mem.tell_of_swap_in(pfn, Some(page));
         self.mem.end_refaults_for_uses(before);
         self.mem.lru_add(&mut *self.policies.lru, pfn, how);
+        let read = self.mem.read_swapped(slot, pfn);
         let swap = self.mem.swap.as_mut().expect("a slot is of a device");
-        self.mem.acting.now += swap.device_of_mut(slot).read_sync(1);
         swap.put_last(slot, self.mem.acting.cpu);
         self.mem.slot_freed(slot);
         // The contents exist nowhere else now.
@@ -172,7 +172,7 @@ impl Machine {
         self.mem.map_swapped(space, page, pfn, bits, flag::DIRTY);
         self.policies.lru.folio_accessed(&mut self.mem, pfn, Access::SwappedIn);
         let (kind, counts_major) = (FaultKind::SwapIn, !fault.major);
-        Ok(FaultDone { major: true, counts_major, read: true, ..fault.done(write, kind) })
+        Ok(FaultDone { major: true, counts_major, read, ..fault.done(write, kind) })
     }
 
     fn reads_ahead_by_address(&self) -> bool {
@@ -238,7 +238,6 @@ impl Machine {
         vma: VmaId,
         ahead: bool,
     ) {
-        let memcg = self.mem.frames.memcg(pfn);
         self.mem.frames.reset(pfn, FrameKind::Anon);
         self.mem.frames.rmap[pfn] = u32::MAX;
         let mut bits = flag::SWAPBACKED | flag::SWAPCACHE | flag::LOCKED;
@@ -260,11 +259,15 @@ impl Machine {
         self.policies.lru.folio_entering(&mut self.mem, pfn, shadow, how);
         self.mem.tell_of_swap_in(pfn, page);
         self.mem.lru_add(&mut *self.policies.lru, pfn, how);
-        self.mem.count_in(memcg, VmEvent::PswpIn, 1);
     }
 
     /// Adjacent slots of one window are one request.
     pub(in crate::machine) fn submit_swap_reads(&mut self, read: &[(SwapSlot, Pfn)]) {
+        let on_device = self.mem.left_to_device(read);
+        let read = on_device.as_deref().unwrap_or(read);
+        for &(_, pfn) in read {
+            self.mem.count_in(self.mem.frames.memcg(pfn), VmEvent::PswpIn, 1);
+        }
         let mut i = 0;
         while i < read.len() {
             let mut n = 1;

@@ -196,7 +196,7 @@ impl Machine {
             cache: mem.cache.files.nr_cached,
             kernel: mem.kernel.nr_page_tables
                 + mem.kernel.slab_frames.len() as u64
-                + mem.kernel.zram_frames.len() as u64
+                + mem.nr_zspages()
                 + mem.kernel.nr_other,
             swap_free: mem.swap.as_ref().map_or(0, |s| s.nr_free().into()),
             swap_total: mem.swap.as_ref().map_or(0, |s| s.total().into()),

@@ -73,6 +73,13 @@ impl Machine {
         if self.mem.is_on_host() {
             g.push(("sim_host_held", self.mem.host_held()));
         }
+        if let Some(zswap) = self.mem.zswap() {
+            g.extend([
+                ("zswap_pool_pages", zswap.store.pool.nr_frames()),
+                ("zswap_stored_pages", zswap.store.nr_pages),
+                ("zswap_stored_incompressible_pages", zswap.nr_raw),
+            ]);
+        }
         g
     }
 

@@ -115,6 +115,11 @@ const DEAD: Term = Term::Quantity("ended processes", |m| {
     m.mem.virt.spaces.ids().filter(|&a| m.mem.virt.spaces[a].dead).count() as u64
 });
 
+const ZSWAP_STORED: Term =
+    Term::Quantity("pages in zswap", |m| m.mem.zswap().map_or(0, |z| z.store.nr_pages));
+const ZSWAP_INVALIDATED: Term =
+    Term::Quantity("dropped entries of zswap", |m| m.mem.zswap().map_or(0, |z| z.invalidated));
+
 /// The laws between sums that hold on every machine.
 const LAWS: &[Law] = &[
     law(
@@ -161,7 +166,40 @@ const LAWS: &[Law] = &[
         "what is in swap alone was written",
         &[SWAP_USED],
         AtMost,
-        &[Term::Counter(E::PswpOut), SWAP_CACHED],
+        &[
+            Term::Counter(E::PswpOut),
+            Term::Counter(E::ZswpOut),
+            Term::Counter(E::SwpoutZero),
+            SWAP_CACHED,
+        ],
+        "swap_writepage",
+    ),
+    law(
+        "what swap devices are written comes from reclaim or from zswap",
+        counters!(PswpOut),
+        AtMost,
+        counters!(NrVmscanWrite ZswpWb),
+        "pageout, zswap_writeback_entry",
+    ),
+    law(
+        "what is read ahead is read",
+        counters!(SwapRa),
+        AtMost,
+        counters!(PswpIn ZswpIn SwpinZero),
+        "swap_cluster_readahead",
+    ),
+    law(
+        "what zswap has, it was given and did not give up",
+        &[ZSWAP_STORED, ZSWAP_INVALIDATED, Term::Counter(E::ZswpIn), Term::Counter(E::ZswpWb)],
+        Equal,
+        counters!(ZswpOut),
+        "zswap_store, zswap_load, zswap_writeback_entry, zswap_invalidate",
+    ),
+    law(
+        "what goes to swap is read back, held, marked or written",
+        counters!(ZswpOut SwpoutZero),
+        AtMost,
+        counters!(NrVmscanWrite),
         "swap_writepage",
     ),
     law(

@@ -17,7 +17,7 @@ use crate::machine::Machine;
 use crate::machine::watch::result::Pressure;
 pub use crate::machine::watch::swaps::SwapArea;
 use crate::memory::memcg_tree::ROOT;
-use crate::memory::{BlockUse, Layout, Memory, Survey};
+use crate::memory::{BlockUse, Layout, Memory, Survey, ZswapUse};
 use crate::phys::buddy::NR_ORDERS;
 use crate::phys::frames::{FrameKind, flag, pages_of};
 use crate::phys::pcp::PcpView;
@@ -232,6 +232,8 @@ pub struct MemcgSnapshot {
     pub pressure: Pressure,
     /// Events by file and name, as in `memory.events.low`.
     pub events: Vec<(&'static str, u64)>,
+    /// Its entries in zswap; of the root, those of all groups.
+    pub zswap: ZswapUse,
 }
 
 /// All of it.
@@ -288,10 +290,10 @@ fn counted(mem: &Memory, policy: &dyn ReclaimPolicy) -> (Vec<ZoneSnapshot>, Vec<
                 groups[mem.frames.memcg(pfn).index()].count(kind, bits, mapped, lists);
             }
         }
-        let is_here = |pfn: &&Pfn| mem.zones.of(**pfn) == z;
+        let is_here = |pfn: &Pfn| mem.zones.of(*pfn) == z;
         snapshot.blocks = mem.block_uses(z);
         snapshot.surveys = std::array::from_fn(|order| mem.survey_zone(z, order as u8));
-        snapshot.zspages = mem.kernel.zram_frames.iter().filter(is_here).count() as u64;
+        snapshot.zspages = mem.zspages().filter(is_here).count() as u64;
         zones.push(snapshot);
     }
     for a in mem.virt.spaces.ids() {
@@ -328,6 +330,7 @@ impl Machine {
             usage: [mem.memcgs[m].usage, mem.memcgs[m].swap],
             pressure: pressures[m],
             events: mem.memcgs[m].events.named(local_events).collect(),
+            zswap: mem.memcgs.zswap_of(m),
         };
         Snapshot {
             at,

@@ -13,6 +13,7 @@ use super::key;
 use super::memcg::{MEMCG, memcgs, mount};
 use super::settings::{COSTS, RULES, filled, keys_of};
 use super::vm::{VM, sysctls_of};
+use super::zswap::{ZSWAP, zswap};
 use crate::scenario::fields::{each, one_or_more, within};
 use crate::scenario::keys::{Fallback, KeySpec, Kind, TableSpec, U32};
 use crate::scenario::machine::{
@@ -51,6 +52,8 @@ rows! {
         swap: {swaps(r)?;
             ("swap", OneOrMore(&SWAP), Auto("no swap"),
             "swap device, or `[[machine.swap]]` for each of several, in the order of `swapon`")};
+        zswap: {zswap(r, &swaps(r)?)?;
+            ("zswap", Table(&ZSWAP), Auto("it was never enabled"), "zswap before the swap devices")};
         file_device: {device(r, "file-device", r.get("cpus")?)?;
             ("file-device", Device(&DEVICE), Is("\"nvme\""),
             "device under files, but for those on other disks")};
@@ -301,6 +304,8 @@ rows! {
             "one shared swap cluster, readahead by offset, no latency for requests that continue the last");
         stored_bytes_per_page: ("stored-bytes-per-page", Count(0, 4096), Is("0"),
             "machine memory that a stored page takes (zram)");
+        mem_limit: ("mem_limit", Size(0), Is("\"0 pages\""),
+            "memory that a zram may take, where tasks say what their pages hold; 0: not limited");
         queue_depth: ("queue_depth", Count(1, 65_536), Is("32"),
             "requests that an asynchronous device takes at once: who writes more sleeps");
         wbt_lat: {wbt_lat(r)?;

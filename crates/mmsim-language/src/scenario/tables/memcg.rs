@@ -43,6 +43,10 @@ rows! {
             "throttled above this in swap, from kernel 5.8 on");
         swap_max: ("swap-max", Limit, Is("\"max\""),
             "limit of swapped memory, from kernel 5.5 on (Linux 4.5)");
+        zswap_max: ("zswap-max", Limit, Is("\"max\""),
+            "limit of its pages in zswap, from kernel 6.1 on (Linux 5.19); 0: none goes there");
+        zswap_writeback: ("zswap-writeback", Flag, Is("true"),
+            "zswap may write its pages to swap devices, from kernel 6.12 on (Linux 6.8)");
         oom_group: ("oom-group", Flag, Is("false"),
             "the OOM killer ends all processes of the group or none, from kernel 5.5 on (Linux 4.19)");
         lazyfreeness: ("lazyfreeness", Count(0, 100), Auto("that of the group above it"),
@@ -61,6 +65,8 @@ const SINCE: &[(&str, &str, Since)] = &[
     ("min", "memory.min", since(Kernel::V5_5, "4.18")),
     ("swap-high", "memory.swap.high", since(Kernel::V5_8, "5.8")),
     ("swap-max", "memory.swap.max", since(Kernel::V5_5, "4.5")),
+    ("zswap-max", "memory.zswap.max", since(Kernel::V6_1, "5.19")),
+    ("zswap-writeback", "memory.zswap.writeback", since(Kernel::V6_12, "6.8")),
     ("oom-group", "memory.oom.group", since(Kernel::V5_5, "4.19")),
 ];
 

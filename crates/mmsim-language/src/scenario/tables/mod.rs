@@ -1,6 +1,7 @@
 //! The tables of all keys: what a file holds, its variants, and, in a file each, the machine,
 //! monitors and tasks. [`super::keys`] explains their columns.
 
+mod contents;
 mod daemon;
 mod damon;
 mod evaluate;
@@ -17,7 +18,9 @@ mod tasks;
 mod tune;
 mod vm;
 mod workloads;
+mod zswap;
 
+pub use contents::*;
 pub use daemon::*;
 pub use damon::*;
 pub use evaluate::*;
@@ -35,6 +38,7 @@ pub use tasks::*;
 pub use tune::*;
 pub use vm::*;
 pub use workloads::*;
+pub use zswap::*;
 
 use super::keys::{Fallback, KeySpec, Kind, MANY, TableSpec};
 use super::rows::rows;
@@ -141,7 +145,8 @@ rows! {
 /// All tables in the order of the documentation.
 pub fn all_tables() -> Vec<&'static TableSpec> {
     let mut all: Vec<&'static TableSpec> =
-        vec![&ROOT, &MACHINE, &NODE, &ZONE, &PCP, &SWAP, &DEVICE, &DISK, &VM, &MEMCG, &HOST];
+        vec![&ROOT, &MACHINE, &NODE, &ZONE, &PCP, &SWAP, &DEVICE, &ZSWAP, &DISK, &VM, &MEMCG];
+    all.push(&HOST);
     all.extend([&VARIANT, &EXPECT, &THAN]);
     all.extend([&DAMON, &DAMON_REGION, &DAMON_PAUSE, &DAMON_INTERVALS_GOAL, &DAMOS, &DAMOS_GOAL]);
     all.extend([&DAMOS_FAIL_CHARGE, &DAMOS_WMARKS, &DAMOS_FILTER]);
@@ -149,7 +154,7 @@ pub fn all_tables() -> Vec<&'static TableSpec> {
     all.extend([&OOMD, &OOMD_DETECTOR, &OOMD_KILL, &LMKD, &SENPAI]);
     all.extend([&KUBELET, &POD, &POD_CONTAINER]);
     all.extend([&DAEMON_TRIGGER, &DAEMON_RULE, &DAEMON_VICTIM, &DAEMON_DO]);
-    all.push(&TASK_COMMON);
+    all.extend([&TASK_COMMON, &CONTENTS, &CONTENTS_LENGTH]);
     all.extend(WORKLOADS.iter().map(|w| w.table));
     all.push(&FRAGMENT_TARGET);
     all.push(&REGION);

@@ -9,6 +9,7 @@ use mmsim_workload::masim::{MasimConfig, MasimOptions, MasimTask};
 use mmsim_workload::script::ScriptTask;
 use mmsim_workload::trace::{ReplayOptions, ReplayTask};
 
+use super::contents::CONTENTS;
 use super::key;
 use super::settings::{default_of, keys_of, options};
 use crate::scenario::fields::{TaskCx, file};
@@ -18,7 +19,7 @@ use crate::scenario::rows::rows;
 use mmsim_base::error::{Error, ErrorKind};
 
 use Fallback::{Auto, Is, Required};
-use Kind::{Choice, Count, File, Text, Texts, Time, Whole};
+use Kind::{Choice, Count, File, Table, Text, Texts, Time, Whole};
 
 /// Keys with which [`TASK_COMMON`] and every workload's table begin.
 pub(super) const TASK: &[KeySpec] = &[
@@ -45,6 +46,12 @@ pub(super) const TASK: &[KeySpec] = &[
         "disk of its files: the name of a `[[machine.disk]]`, or \"file-device\"",
     ),
     key("start", Time, Is("\"0ns\""), "when it begins"),
+    key(
+        "contents",
+        Table(&CONTENTS),
+        Auto("each page takes what the device says"),
+        "what its pages hold, as far as compressors see it",
+    ),
     key(
         "oom_score_adj",
         Whole(-1000, 1000),

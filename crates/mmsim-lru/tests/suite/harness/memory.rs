@@ -44,6 +44,7 @@ pub(crate) fn instant_device() -> DeviceConfig {
         synchronous: true,
         rotational: false,
         stored_bytes_per_page: 0,
+        mem_limit: 0,
         queue_depth: 1,
         wbt_lat: SimDuration::ZERO,
         write_cache: false,

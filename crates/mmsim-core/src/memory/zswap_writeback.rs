@@ -1,0 +1,184 @@
+//! Writeback of zswap: entries become pages again, which go to the swap device.
+//!
+//! An entry that is looked at first loses its referenced bit, and is written at the next look.
+//! Writing it takes a page: that is in the swap cache and under write at once, and goes to its LRU
+//! list like a page that was read outside a fault, with the shadow of the slot. Its policy learns of
+//! it when the scan that is under way has its next pause.
+//!
+//! Source: Linux 6.12, 6.18 and 7.3 mm/zswap.c (`zswap_writeback_entry`, `shrink_memcg_cb`,
+//! `shrink_memcg`), mm/swap_state.c (`__read_swap_cache_async`).
+
+use super::{IoDone, Memory};
+use crate::backing::Shadow;
+use crate::backing::device::Io;
+use crate::backing::swap::{Cached, Look};
+use crate::base::id::{MemcgId, NodeId, Pfn, SwapSlot};
+use crate::base::time::SimDuration;
+use crate::base::vmstat::VmEvent;
+use crate::phys::frames::{FolioId, FrameKind, flag};
+use crate::phys::gfp::AllocRequest;
+use crate::phys::watermarks::Mark;
+use crate::policy::{Arrival, ArrivalKind, ReclaimPolicy};
+
+/// Time from the request for a run of the worker until it begins. The kernel queues it for an idle
+/// CPU, which takes 10 to 100 us.
+const WORKER_DELAY: SimDuration = SimDuration::from_micros(50);
+
+/// Outcome of looks at the entries of a group.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum ZswapShrunk {
+    /// It may not be shrunk, or has no entry (`-ENOENT`).
+    Nothing,
+    /// None was written (`-EAGAIN`).
+    Looked,
+    /// One at least was written.
+    Written,
+}
+
+impl Memory {
+    /// Requests a run of the worker, if none is to come (`queue_work`).
+    pub(super) fn queue_zswap_worker(&mut self) {
+        let at = self.acting.now + WORKER_DELAY;
+        let Some(zswap) = self.zswap_mut() else { return };
+        if !std::mem::replace(&mut zswap.worker_queued, true) {
+            self.acting.io.push((at, IoDone::ZswapWorker));
+        }
+    }
+
+    /// A run begins: another may be requested meanwhile.
+    pub(crate) fn zswap_worker_begins(&mut self) {
+        if let Some(zswap) = self.zswap_mut() {
+            zswap.worker_queued = false;
+        }
+    }
+
+    /// The group whose turn it is in the worker's round, the root first; `None`: the round is over.
+    /// Without groups there is the root alone, or no turn at all (`zswap-worker-without-memcg`).
+    pub(crate) fn next_zswap_group(&mut self) -> Option<MemcgId> {
+        let (groups, alone) = (self.memcgs.len(), self.given.rules.zswap_worker_without_memcg);
+        if groups == 1 {
+            return alone.then_some(MemcgId(0));
+        }
+        let place = self.zswap_mut()?.next_place();
+        if place as usize == groups {
+            self.zswap_mut()?.first_place();
+            return None;
+        }
+        Some(self.memcgs.tree.at(place))
+    }
+
+    /// True if the pool is larger than a full one has to be to take pages again.
+    pub(crate) fn zswap_above_threshold(&self) -> bool {
+        self.zswap().is_some_and(|z| z.store.pool.nr_frames() > z.accept)
+    }
+
+    /// Looks at entries of a group on each node, the oldest first, as many as a visit does
+    /// (`shrink_memcg`). Pages for them come from above the mark; `None`: from anywhere.
+    pub(crate) fn zswap_shrink(&mut self, memcg: MemcgId, mark: Option<Mark>) -> ZswapShrunk {
+        let mut shrunk = ZswapShrunk::Nothing;
+        if !self.zswap_may_write_back(memcg) {
+            return shrunk;
+        }
+        for node in (0..self.zones.nr_nodes()).map(|n| NodeId(n as u8)) {
+            for _ in 0..self.given.rules.zswap_limit_batch {
+                match self.zswap_mut().and_then(|z| z.look(memcg, node)) {
+                    None => break,
+                    Some(Look::Old(slot)) if self.zswap_write_back(slot, mark) => {
+                        shrunk = ZswapShrunk::Written;
+                    }
+                    Some(_) => shrunk = shrunk.max(ZswapShrunk::Looked),
+                }
+            }
+        }
+        shrunk
+    }
+
+    /// Writes the entry of a slot to the swap device (`zswap_writeback_entry`). False: that cannot
+    /// be done now.
+    pub(super) fn zswap_write_back(&mut self, slot: SwapSlot, mark: Option<Mark>) -> bool {
+        let cached = self.swap.as_ref().map_or(Cached::Nothing, |s| s.cached(slot));
+        let shadow = match cached {
+            Cached::Folio(_) => return self.zswap_write_back_fails(),
+            Cached::Shadow(shadow) => Some(shadow),
+            Cached::Nothing => None,
+        };
+        let Some(pfn) = self.page_for_write_back(mark) else {
+            return self.zswap_write_back_fails();
+        };
+        let Some(zswap) = self.zswap_mut() else { return false };
+        let decompress = zswap.config.decompress;
+        let memcg = self.take_entry(slot).expect("an entry that is on a list");
+        self.enter_written_back(pfn, slot, memcg, shadow);
+        self.acting.now += decompress;
+        self.count_in(memcg, VmEvent::ZswpWb, 1);
+        self.count_in(memcg, VmEvent::PswpOut, 1);
+        self.acting.now += self.given.cost.t_swap_submit;
+        let device = self.swap.as_ref().expect("a slot without swap").device_of(slot);
+        if device.config().synchronous {
+            self.acting.now += device.sync_cost(Io::Write, 1);
+            self.count_swap_requests(Io::Write, 1);
+            if !self.write_synchronously(slot) {
+                self.frames.set(pfn, flag::DIRTY);
+            }
+        } else {
+            self.frames.set(pfn, flag::WRITEBACK | flag::RECLAIM);
+            self.write_to_swap(slot, pfn);
+        }
+        true
+    }
+
+    /// True if the page of a slot is in memory.
+    pub(super) fn is_in_swapcache(&self, slot: SwapSlot) -> bool {
+        self.swap.as_ref().is_some_and(|s| matches!(s.cached(slot), Cached::Folio(_)))
+    }
+
+    fn zswap_write_back_fails(&mut self) -> bool {
+        self.count(VmEvent::SimZswapRejectReclaimFail, 1);
+        false
+    }
+
+    /// A page of the kernel's: who reclaims may have the last one.
+    fn page_for_write_back(&mut self, mark: Option<Mark>) -> Option<Pfn> {
+        let marks = [Some(Mark::Low), Some(Mark::Min), mark];
+        marks.into_iter().find_map(|mark| self.try_alloc(NodeId(0), &AllocRequest::KERNEL, mark))
+    }
+
+    /// A page is in the swap cache, on its way to an LRU list.
+    fn enter_written_back(
+        &mut self,
+        pfn: Pfn,
+        slot: SwapSlot,
+        memcg: MemcgId,
+        shadow: Option<Shadow>,
+    ) {
+        self.frames.reset(pfn, FrameKind::Anon);
+        self.frames.rmap[pfn] = u32::MAX;
+        self.frames.set(pfn, flag::SWAPBACKED | flag::SWAPCACHE | flag::LOCKED);
+        self.frames.set_memcg(pfn, memcg);
+        self.memcgs.charge(memcg, 1);
+        self.frames.set_slot(pfn, slot);
+        self.swap.as_mut().expect("a slot without swap").set(slot, Cached::Folio(pfn));
+        self.acting.entering.push((pfn, shadow));
+        self.acting.io.push((self.acting.now, IoDone::Entered(pfn)));
+    }
+
+    /// The policy learns of a page that was written back.
+    pub(super) fn written_back_enters(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
+        let entering = &mut self.acting.entering;
+        let at = entering.iter().position(|e| e.0 == folio).expect("it is on its way");
+        let (_, shadow) = entering.swap_remove(at);
+        self.frames.clear(folio, flag::LOCKED);
+        if self.frames.has(folio, flag::ORPHAN) {
+            if !self.frames.has(folio, flag::WRITEBACK) {
+                self.bury(folio);
+            }
+            return;
+        }
+        let how = Arrival { kind: ArrivalKind::SwapIn, in_fault: None, position: 0 };
+        let page = self.page_of_slot(self.frames.slot(folio));
+        self.telling.refaulting = page;
+        policy.folio_entering(self, folio, shadow, how);
+        self.tell_of_swap_in(folio, page);
+        self.lru_add(policy, folio, how);
+    }
+}
