@@ -13,7 +13,7 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use mmsim::base::time::SimDuration;
 use mmsim::files::read_at_most;
@@ -132,9 +132,11 @@ impl Programs for Modules {
     }
 }
 
-/// Loader of modules for a registry.
+/// Loader of modules for a registry, always the same one: runs of equal registries can be equal.
 pub fn modules() -> Arc<dyn Programs> {
-    Arc::new(Modules)
+    static ALL: LazyLock<Arc<Modules>> = LazyLock::new(|| Arc::new(Modules));
+    let all: Arc<Modules> = Arc::clone(&ALL);
+    all
 }
 
 fn module(file: &Path, fuel_time: SimDuration) -> Result<Module, Error> {
