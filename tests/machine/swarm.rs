@@ -230,11 +230,7 @@ impl Drawn {
             10 => Op::Compute(us(between(rng, 1, 500))),
             11 => Op::Sleep(us(pick(rng, &[1, 500, 20_000, 7_000_000]))),
             12 => Op::Barrier,
-            13 => Op::MemcgReclaim {
-                memcg: None,
-                pages: between(rng, 1, 64) as u32,
-                swappiness: None,
-            },
+            13 => crate::support::reclaim(between(rng, 1, 64) as u32),
             14 if one_in(rng, 4) => Op::DropCaches,
             14 => Op::PhaseEnd(0),
             15 if one_in(rng, 20) => Op::Exit,

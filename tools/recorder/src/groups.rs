@@ -7,7 +7,7 @@ use crate::record::Vmstat;
 /// Bytes of a page.
 const PAGE: u64 = 4096;
 
-/// What `memory.stat` counts; the rest of it are sizes, of which these are recorded too.
+/// Sizes in `memory.stat` that are recorded, besides its counters.
 const SIZES: [&str; 9] = [
     "anon",
     "file",

@@ -300,7 +300,7 @@ struct Known {
     tables: BTreeMap<usize, usize>,
     snaps: Vec<String>,
     child: bool,
-    /// What each process has set up.
+    /// Regions and tables of each process.
     processes: BTreeMap<usize, Known>,
 }
 
@@ -427,19 +427,7 @@ impl<'a> Words<'a> {
             }
             "mlockself" => Command::MlockSelf,
             "seed" => Command::Seed(self.number("the seed")?),
-            "mount" => {
-                let mut of = |what| self.word(what).map(str::to_string);
-                let (kind, device, folder) =
-                    (of("the type")?, of("the device")?, of("the folder")?);
-                let of_groups = ["memory_recursiveprot", "memory_localevents", "none"];
-                let options = match kind.as_str() {
-                    "cgroup2" => &of_groups[..],
-                    _ => &["ro"],
-                };
-                let options: Vec<(&str, &str)> = options.iter().map(|o| (*o, *o)).collect();
-                let options = self.one_of("the option", &options)?.to_string();
-                Command::Mount { kind, device, folder, options }
-            }
+            "mount" => self.mount()?,
             _ => return Ok(None),
         }))
     }

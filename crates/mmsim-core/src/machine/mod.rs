@@ -246,7 +246,7 @@ impl Machine {
         }
     }
 
-    /// Somebody reads `memory.stat`, which brings the statistics of groups up to date.
+    /// A process reads `memory.stat`, which brings the statistics of groups up to date.
     pub(in crate::machine) fn memory_stat_is_read(&mut self) {
         self.policies.lru.memory_stat_read(&self.mem);
     }

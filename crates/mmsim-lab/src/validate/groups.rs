@@ -4,18 +4,8 @@ use std::collections::BTreeMap;
 
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::machine::snapshot::{MemcgSnapshot, Snapshot};
-use serde::Deserialize;
 
-use super::point::{Phase, Recorded};
-
-/// A group in a phase.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
-pub struct GroupPhase {
-    /// Changes of its counters; what did not change is left out.
-    pub counters: BTreeMap<String, Recorded>,
-    /// Sizes at the end in pages; what is 0 is left out.
-    pub gauges: BTreeMap<String, Recorded>,
-}
+use super::point::Phase;
 
 /// Sizes of a group that are compared, in pages.
 const SIZES: [&str; 5] =
@@ -44,7 +34,7 @@ type Values = BTreeMap<&'static str, u64>;
 /// Groups at the end of a phase, by path.
 pub(super) type Groups = BTreeMap<String, Values>;
 
-/// What the model shows of all groups but the root.
+/// Values of all groups but the root, as the model shows them.
 pub(super) fn simulated(s: &Snapshot) -> Groups {
     s.groups.iter().skip(1).map(|g| (g.name.clone(), values(g))).collect()
 }

@@ -10,7 +10,6 @@ use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::booted::Booted;
-use super::groups::GroupPhase;
 use super::patched::Patched;
 
 /// A number that was equal in all repetitions, or its mean, smallest and largest.
@@ -96,6 +95,15 @@ pub struct ZoneState {
 
 /// Zones by the names that the kernel gives them.
 pub type Zones = BTreeMap<String, ZoneState>;
+
+/// A group in a phase.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+pub struct GroupPhase {
+    /// Changes of its counters; what did not change is left out.
+    pub counters: BTreeMap<String, Recorded>,
+    /// Sizes at the end in pages; what is 0 is left out.
+    pub gauges: BTreeMap<String, Recorded>,
+}
 
 /// One phase.
 #[derive(Clone, PartialEq, Debug, Deserialize)]

@@ -88,10 +88,10 @@ fn deactivation_comes_in_the_recorded_bursts() {
     near(&windows, 0.05, 250.0);
 }
 
-/// A parent's limit of swap holds for all below it, and nobody dies of it: groups that cannot be swapped
-/// do not keep MGLRU from one that can.
+/// A parent's limit of swap holds for all below it, and no process dies of it: groups that cannot be
+/// swapped do not keep MGLRU from one that can.
 #[test]
-fn a_limit_of_swap_holds_and_nobody_dies() {
+fn a_limit_of_swap_holds_and_no_process_dies() {
     let all = replayed("tree-swap");
     let of_parent = |point: &str| -> Vec<&PointRow> {
         let swapped = of(&all, point, "memory.swap.current");

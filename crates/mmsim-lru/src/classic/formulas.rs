@@ -442,8 +442,8 @@ mod tests {
         assert_eq!(inactive_ratio(65_536, 196_608), 3);
     }
 
-    /// What statistics do not show yet costs nothing: at swappiness 60 anonymous memory has 60 of 200.
-    /// A cost of 100 that they show makes it 60 * 301 / 201 = 89 of 89 + 140 * 301 / 101 = 417.
+    /// A cost that statistics do not show yet is none: at swappiness 60 anonymous memory has 60 of 200.
+    /// One of 100 that they show makes it 60 * 301 / 201 = 89 of 89 + 140 * 301 / 101 = 417.
     #[test]
     fn a_cost_counts_when_statistics_show_it() {
         let unseen = PerType::new([100, 0]);

@@ -15,7 +15,7 @@ pub struct Process {
     replies: PipeReader,
 }
 
-/// What came of a command.
+/// Outcome of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reply {
     /// It was carried out.

@@ -102,7 +102,7 @@ fn on(process: usize, i: usize, state: &mut State) -> Result<(), String> {
     }
 }
 
-/// What the files of a group say; a kernel may lack some of them.
+/// Contents of the files of a group; a kernel may lack some of them.
 fn group(path: &str) -> Group {
     let mut all = Group::default();
     for file in groups::FILES {

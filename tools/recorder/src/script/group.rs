@@ -6,6 +6,19 @@ use super::{Command, Known, Words};
 const MAX_PROCESSES: u64 = 4096;
 
 impl Words<'_> {
+    /// The operands of `mount`.
+    pub(super) fn mount(&mut self) -> Result<Command, String> {
+        let mut of = |what| self.word(what).map(str::to_string);
+        let (kind, device, folder) = (of("the type")?, of("the device")?, of("the folder")?);
+        let options = match kind.as_str() {
+            "cgroup2" => &["memory_recursiveprot", "memory_localevents", "none"][..],
+            _ => &["ro"],
+        };
+        let options: Vec<(&str, &str)> = options.iter().map(|o| (*o, *o)).collect();
+        let options = self.one_of("the option", &options)?.to_string();
+        Ok(Command::Mount { kind, device, folder, options })
+    }
+
     /// Commands that make groups and processes. `None`: it is none of them.
     pub(super) fn of_group(
         &mut self,

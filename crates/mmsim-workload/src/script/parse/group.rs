@@ -17,7 +17,7 @@ const MOST: usize = u16::MAX as usize - 1;
 pub(super) struct Processes {
     /// Position of a process in the script.
     by_number: BTreeMap<u16, usize>,
-    /// What each has mapped.
+    /// Mapped regions of each.
     regions: Vec<BTreeMap<u16, Region>>,
     /// The one whose turn it is; none: the first process of the script.
     turn: Option<usize>,
