@@ -341,7 +341,7 @@ fn a_group_pays_for_the_bytes_of_its_entries() {
         let look: SnapshotFn = Box::new(move |phase, s| {
             if phase.is_some() {
                 let zswap = s.groups[1].zswap;
-                *to.lock().unwrap() = (s.groups[1].usage, [zswap.bytes, zswap.pages]);
+                *to.lock().unwrap() = (s.groups[1].usage[0], [zswap.bytes, zswap.pages]);
             }
         });
         let watch = Watch::default().with_check_every(1).with_snapshot(look);

@@ -138,9 +138,9 @@ impl Memory {
         let Some(zswap) = self.zswap_mut() else { return false };
         let replaced = zswap.insert(slot, length, &frames[..nr], (memcg, node));
         if let Some((bytes, owner)) = replaced {
-            self.memcgs.uncharge_zswap(owner, bytes.into());
+            self.memcgs.uncharge_zswap(self.acting.cpu, owner, bytes.into());
         }
-        self.memcgs.charge_zswap(memcg, length.into());
+        self.memcgs.charge_zswap(self.acting.cpu, memcg, length.into());
         self.free_gone();
         true
     }
@@ -157,7 +157,7 @@ impl Memory {
     /// Takes the entry of a slot out of zswap, if there is one: its group.
     pub(super) fn take_entry(&mut self, slot: SwapSlot) -> Option<MemcgId> {
         let (bytes, memcg) = self.zswap_mut()?.remove(slot)?;
-        self.memcgs.uncharge_zswap(memcg, bytes.into());
+        self.memcgs.uncharge_zswap(self.acting.cpu, memcg, bytes.into());
         self.free_gone();
         Some(memcg)
     }

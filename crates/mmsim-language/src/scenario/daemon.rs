@@ -179,17 +179,8 @@ fn process(r: &Reader<'_>, program: &Program, memcgs: &[&str]) -> Result<DaemonC
 }
 
 /// Keys of which a daemon has one.
-const PROGRAMS: [&str; 9] = [
-    "earlyoom",
-    "nohang",
-    "systemd-oomd",
-    "oomd",
-    "lmkd",
-    "kubelet",
-    "senpai",
-    "rule",
-    "program",
-];
+const PROGRAMS: [&str; 9] =
+    ["earlyoom", "nohang", "systemd-oomd", "oomd", "lmkd", "kubelet", "senpai", "rule", "program"];
 
 fn program(
     r: &Reader<'_>,

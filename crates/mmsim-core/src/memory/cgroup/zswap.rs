@@ -9,7 +9,7 @@
 
 use super::Memcgs;
 use super::tree::ROOT;
-use crate::base::id::{MemcgId, PAGE_SIZE};
+use crate::base::id::{CpuId, MemcgId, PAGE_SIZE};
 
 /// Entries of a group.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -24,7 +24,7 @@ pub struct ZswapUse {
 
 impl Memcgs {
     /// A group has an entry of `bytes` more.
-    pub(in crate::memory) fn charge_zswap(&mut self, m: MemcgId, bytes: u64) {
+    pub(in crate::memory) fn charge_zswap(&mut self, cpu: CpuId, m: MemcgId, bytes: u64) {
         if m == ROOT {
             return;
         }
@@ -36,11 +36,11 @@ impl Memcgs {
         let before = own.div_ceil(PAGE_SIZE);
         *own += bytes;
         let more = own.div_ceil(PAGE_SIZE) - before;
-        self.charge_kernel(m, more);
+        self.charge_kernel(cpu, m, more);
     }
 
     /// It has that entry no more.
-    pub(in crate::memory) fn uncharge_zswap(&mut self, m: MemcgId, bytes: u64) {
+    pub(in crate::memory) fn uncharge_zswap(&mut self, cpu: CpuId, m: MemcgId, bytes: u64) {
         if m == ROOT {
             return;
         }
@@ -52,7 +52,7 @@ impl Memcgs {
         let before = own.div_ceil(PAGE_SIZE);
         *own -= bytes;
         let less = before - own.div_ceil(PAGE_SIZE);
-        self.uncharge_kernel(m, less);
+        self.uncharge_kernel(cpu, m, less);
     }
 
     /// Entries of a group and of those below it; of the root, those of all groups.
