@@ -122,7 +122,7 @@ pub struct NodeConfig {
     pub zones: Vec<ZoneConfig>,
 }
 
-/// What `max` in a file of a group stands for, in pages (include/linux/page_counter.h).
+/// Pages that `max` in a file of a group stands for (include/linux/page_counter.h).
 pub const PAGE_COUNTER_MAX: u64 = i64::MAX as u64 / PAGE_SIZE;
 
 /// A memory cgroup. Group 0 is the root and has no limits.

@@ -95,7 +95,7 @@ fn built(p: &Point, replay: usize) -> Result<Machine, String> {
     Ok(machine)
 }
 
-/// What threads of the boot have left to compute when the workload starts. Loading a file system takes
+/// CPU time that threads of the boot have left when the workload starts. Loading a file system takes
 /// longer than all of it. Of kernels with groups they were not measured.
 fn boot_threads(p: &Point, script: &Script, kernel: Kernel) -> Vec<SimDuration> {
     let start = p.phases.iter().find(|x| x.phase == "start");

@@ -210,8 +210,10 @@ impl Cell<'_> {
         if self.recorded < MANY {
             return ((self.min - ROOM).max(0.0), self.max + ROOM);
         }
-        let once = if self.repetitions == 1 { spread_if_once } else { 0.0 };
-        let spread = once.max((self.max - self.min) / self.recorded);
+        let spread = match self.repetitions {
+            1 => spread_if_once,
+            _ => (self.max - self.min) / self.recorded,
+        };
         let share = worst.max(spread);
         (self.recorded * (1.0 - share), self.recorded * (1.0 + share))
     }
@@ -291,7 +293,12 @@ fn at_all_ticks(rows: &[PointRow]) -> Vec<PointRow> {
         }
     }
     let widened = |r: &PointRow| match ranges.get(&key(r, Point::stem(&r.point, &r.kernel))) {
-        Some(&[min, max]) => PointRow { min: r.min.min(min), max: r.max.max(max), ..r.clone() },
+        Some(&[min, max]) => PointRow {
+            min: r.min.min(min),
+            max: r.max.max(max),
+            repetitions: r.repetitions + 1,
+            ..r.clone()
+        },
         None => r.clone(),
     };
     rows.iter().map(widened).collect()
