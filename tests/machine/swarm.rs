@@ -410,7 +410,9 @@ fn build_of(
             .collect();
         let task = TaskConfig::new(format!("task{i}"), threads);
         let task = task.with_memcg(memcg).with_start(start);
-        tasks.push(task.with_contents(swap::contents(seed, i)));
+        // A machine that was found stuck had none.
+        let contents = given.is_none().then(|| swap::contents(seed, i)).flatten();
+        tasks.push(task.with_contents(contents));
     }
     let about = format!("{policy:?} on {config:?}");
     let mut machine = Machine::new(&config, tasks, seed, |mem| policy.create(mem, seed));

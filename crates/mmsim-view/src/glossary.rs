@@ -127,13 +127,19 @@ pub fn of<'e>(entries: &'e [Entry], word: &str) -> Option<&'e Entry> {
 }
 
 /// Gauges that are in no row of a table.
-const GAUGES: [(&str, &str); 7] = [
+const GAUGES: [(&str, &str); 10] = [
     (
         "nr_anon_transparent_hugepages",
         "Pages of anonymous memory in huge pages that are mapped whole.",
     ),
     ("nr_mapped", "File pages that are mapped."),
     ("nr_dirty", "File pages that are dirty."),
+    ("zswap_pool_pages", "Frames of zswap's pool (`pool_total_size`)."),
+    ("zswap_stored_pages", "Pages that zswap holds (`stored_pages`)."),
+    (
+        "zswap_stored_incompressible_pages",
+        "Pages that zswap holds as they are (`stored_incompressible_pages`).",
+    ),
     ("nr_writeback", "File pages that are being written."),
     ("nr_swapcached", "Pages in memory that have a copy in swap."),
     ("nr_swap_used", "Swap slots in use. Linux shows them in /proc/swaps."),

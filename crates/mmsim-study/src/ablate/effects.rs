@@ -26,7 +26,7 @@ pub const MOST_EXACT: usize = 6;
 pub const PARTS: i128 = 60;
 
 /// A set of switches: bit `i` is switch `i`.
-pub type Set = u32;
+pub type Set = u64;
 
 /// All switches of `k`.
 pub const fn all(k: usize) -> Set {

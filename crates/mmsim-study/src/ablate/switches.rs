@@ -46,8 +46,8 @@ impl Switch {
     }
 }
 
-/// Most switches of one ablation: all pairs of them are some 2,000 runs for each seed.
-pub const MOST: usize = 31;
+/// Most switches of one ablation: all pairs of them are some 600 runs for each seed.
+pub const MOST: usize = 36;
 
 /// The settings of the switches of a set.
 fn on(switches: &[Switch], set: Set) -> impl Iterator<Item = &Setting> {

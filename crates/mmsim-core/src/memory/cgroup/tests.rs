@@ -190,6 +190,18 @@ fn tables_are_charged_out_of_the_stock() {
     assert_eq!(after(7), (64, 63));
 }
 
+/// 32 entries of 1365 bytes are 43,680 bytes: eleven pages, out of a stock of 63.
+#[test]
+fn zswap_is_charged_by_its_bytes() {
+    let mut memcgs = counted_as_the_kernel_does(machine(&["g"]));
+    let g = MemcgId(1);
+    memcgs.charge_in_batch(CpuId(0), g, 1);
+    (0..32).for_each(|_| memcgs.charge_zswap(CpuId(0), g, 1365));
+    assert_eq!((memcgs[g].kernel, memcgs[g].usage, memcgs[g].stock), (11, 64, 52));
+    (0..32).for_each(|_| memcgs.uncharge_zswap(CpuId(0), g, 1365));
+    assert_eq!((memcgs[g].kernel, memcgs[g].usage, memcgs[g].stock), (0, 64, 63));
+}
+
 /// A charge that had to reclaim takes its own page, though reclaim made room for a batch. The next
 /// one takes a batch again.
 #[test]
