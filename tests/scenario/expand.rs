@@ -293,7 +293,7 @@ fn the_resolved_form_reads_like_a_scenario_file() {
         "[machine]\nmemory = \"64MiB\"\nswap = { size = \"1GiB\" }\n[[task]]\nworkload = \"cyclic\"\nmemory = \"1MiB\"\npasses = 2\n[[variant]]\nname = \"a\"\nkernel = \"5.9\"\n",
     );
     let text = s.resolved();
-    let head: Vec<&str> = text.lines().take(33).collect();
+    let head: Vec<&str> = text.lines().take(34).collect();
     assert_eq!(
         head.join("\n"),
         r#"schema = 1

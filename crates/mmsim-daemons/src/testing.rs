@@ -105,7 +105,7 @@ impl System for FakeBox {
         !self.dead.contains(&process)
     }
     fn spend(&mut self, time: SimDuration) {
-        self.now = self.now + time;
+        self.now += time;
     }
     fn arm(&mut self, _memcg: MemcgId, _spec: TriggerSpec) -> usize {
         0

@@ -145,8 +145,9 @@ fn score(figures: &[Figure], kernel: &Patched) -> (u64, u64) {
 /// Holds the counts that `mmsim-lab reproduce` prints against what came out.
 ///
 /// # Errors
-/// A count of evidence/patched.toml is another one.
+/// Counts of evidence/patched.toml are others, all of them.
 pub(super) fn check(figures: &[Figure], counted: &[KernelScore]) -> Result<(), Error> {
+    let (mut others, mut instead) = (Vec::new(), Vec::new());
     for kernel in PATCHED {
         let (met, of) = score(figures, kernel);
         let said = counted
@@ -154,15 +155,18 @@ pub(super) fn check(figures: &[Figure], counted: &[KernelScore]) -> Result<(), E
             .find(|c| c.kernel == kernel.name)
             .map_or((0, 0), |c| (c.score.met, c.score.of));
         if said != (met, of) {
-            let title = format!(
-                "evidence/patched.toml: {} has {} of {} figures close enough, and {met} of {of} are",
+            others.push(format!(
+                "{} has {} of {} figures close enough, and {met} of {of} are",
                 kernel.name, said.0, said.1
-            );
-            let help = format!("write `met = {met}` and `of = {of}` there");
-            return Err(Error::new(ErrorKind::File, title).help(help));
+            ));
+            instead.push(format!("`met = {met}` and `of = {of}` for {}", kernel.name));
         }
     }
-    Ok(())
+    if others.is_empty() {
+        return Ok(());
+    }
+    let title = format!("evidence/patched.toml: {}", others.join("; "));
+    Err(Error::new(ErrorKind::File, title).help(format!("write {} there", instead.join(", "))))
 }
 
 /// The row of a kernel: how it is built here, the demand on it, and how much is close enough.

@@ -165,7 +165,6 @@ mod tests {
     use mmsim_core::config::ZoneKind;
     use mmsim_core::machine::result::Pressure;
     use mmsim_core::machine::snapshot::{MemcgSnapshot, PageCounts, ZoneSnapshot};
-    use mmsim_core::memory::ZswapUse;
     use mmsim_core::phys::pcp::PcpView;
 
     /// The DMA zone of a host with 16 GiB and 2 CPUs.
