@@ -88,7 +88,7 @@ pub const DETECTORS: [DetectorRow; 5] = [
     row("pressure_rising_beyond", [true, true, true], |d| {
         let Detector { memcg, threshold, .. } = d;
         let now = format!("memcg({memcg}).pressure.full.avg10");
-        // What it was at the look before is what it is less what it grew.
+        // The value of the look before is the value now less its growth since.
         format!(
             "memcg({memcg}).pressure.full.avg60 > {threshold} for {} and {now} > {threshold} \
              and {now} >= ({now} - rate({now})) * {FAST_FALL}",

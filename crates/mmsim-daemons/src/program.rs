@@ -300,7 +300,7 @@ impl Daemon for Running {
             let now_us = host.now_us();
             self.next = match self.code.tick(&mut host, fired) {
                 Ok(us @ 0..) => {
-                    // What the clock has below a microsecond stays.
+                    // Programs count whole microseconds; the next tick keeps the rest of the clock.
                     let us = us.saturating_sub(now_us).clamp(0, LONGEST_US) as u64;
                     begin + SimDuration::from_micros(us)
                 }

@@ -42,7 +42,7 @@ impl Content {
 /// Pages of one compressed length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Share {
-    /// Of 1000 pages that are neither zero nor of one word.
+    /// Number of such pages in 1000 that are neither zero nor of one word.
     pub permille: u16,
     /// Their compressed length, 1 to [`Content::MOST`].
     pub bytes: u16,

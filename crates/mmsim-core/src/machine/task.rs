@@ -124,7 +124,7 @@ pub(super) struct Task {
     pub(super) threads: Vec<ThreadId>,
     /// The first of the processes whose barriers are common: itself, if they are its own.
     pub(super) meets: usize,
-    /// Of that one: threads that wait at a barrier.
+    /// Threads that wait at a barrier; counted in the process that `meets` names.
     pub(super) waiting: u32,
     pub(super) space: AsId,
     /// Its results when its last phase ended, and the latencies of its records up to then.

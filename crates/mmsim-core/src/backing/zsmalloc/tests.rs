@@ -143,7 +143,7 @@ fn random_work_as_in_a_plain_model() {
         assert_eq!(fed.pool.nr_frames(), want, "step {step}");
     }
     assert_eq!(fed.next as u64 - fed.freed.len() as u64, fed.pool.nr_frames());
-    // What is left lies together as far as it can: less than a zspage of each class is free.
+    // Compaction leaves fewer free objects in each class than a zspage has.
     let before = fed.pool.nr_frames();
     let spare = fed.pool.compactable();
     assert!(spare > 0, "random frees leave gaps");

@@ -334,8 +334,8 @@ const MOST_SHOWN: usize = 256;
 /// Pressure of a group and of those below it in microseconds, behind its sizes.
 pub const GROUP_PRESSURE: [&str; 2] = ["memory.pressure.some.total", "memory.pressure.full.total"];
 
-/// Of a group that is to be removed, behind its counters: when it was (0: not), in nanoseconds, and
-/// the bytes that stayed charged.
+/// Time in nanoseconds at which a group with an end was removed (0: not yet), and bytes that stayed
+/// charged to it. They stand behind its counters.
 pub const GROUP_LIFE: [&str; 2] = ["sim_removed_ns", "sim_left_bytes"];
 
 /// Sizes of a group in bytes, before its counters in [`RunResult::memory_stat`].
