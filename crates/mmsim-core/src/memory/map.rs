@@ -325,7 +325,7 @@ impl Memory {
                 }
                 self.emit(|| crate::memory::trace::TraceEvent::SimWritebackEnd { pfn: folio });
                 if self.frames.has(folio, flag::ORPHAN) {
-                    // Nobody uses what zswap wrote back, so its frame is freed once it is unlocked.
+                    // No process uses what zswap wrote back: its frame is freed once it is unlocked.
                     if !self.frames.has(folio, flag::LOCKED) {
                         self.bury(folio);
                     }
