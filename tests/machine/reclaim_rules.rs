@@ -1,13 +1,14 @@
 //! One witness for each rule about when reclaim has failed, what it counts, and what it splits or spares, as in
 //! `rules`.
 
-use crate::rules::{alloc, both, free, newest};
+use crate::rules::{alloc, both, both_zones, free, newest};
 use crate::support::*;
 use mmsim::base::migratetype::Migratetype::{Movable, Unmovable};
 use mmsim::base::time::SimDuration;
+use mmsim::config::{NodeConfig, ZoneConfig, ZoneKind};
 use mmsim::machine::result::{Outcome, RunResult};
 use mmsim::machine::{Machine, Watch};
-use mmsim::phys::gfp::{GFP_KERNEL, GfpFlags};
+use mmsim::phys::gfp::{GFP_KERNEL, GFP_NOWAIT, GfpFlags};
 use mmsim::workload::{Advice, MapKind, Op, VmaFlags};
 use mmsim_core::policy::{ANON_ONLY, ReclaimPolicy};
 use mmsim_lru::mglru::{Mglru, MglruConfig};
@@ -369,4 +370,23 @@ fn shared_text_is_text() {
         assert_eq!(private, shared, "mglru {mglru}");
     }
     assert_ne!(back(true, true, false), back(false, true, false));
+}
+
+/// kswapd naps after a run for both zones, and the upper one has much free memory then. A request
+/// for kernel memory, which only the lower zone has, wakes it. If it keeps the zones of its last
+/// run, it finds the upper one balanced and ends at once; else it reclaims from the lower one.
+#[test]
+fn kswapd_keeps_zones() {
+    let mut c = newest("ramdisk");
+    c.vm.watermark_boost_factor = 0;
+    let upper = ZoneConfig { kind: ZoneKind::Movable, ..zone(1024) };
+    c.nodes = vec![NodeConfig { zones: vec![zone(512), upper] }];
+    let other = map(1, 600, MapKind::Anon, VmaFlags::default());
+    let mut ops = vec![anon(1100), other, write(0, 0, 1100), write(1, 0, 600), unmap(0)];
+    ops.push(sleep_ms(20));
+    ops.extend((0..200).map(|i| alloc(i, 0, Unmovable, GFP_NOWAIT)));
+    ops.push(sleep_ms(20));
+    let [no, yes] = both_zones(&c, "kswapd-keeps-zones", ["no", "yes"], &ops);
+    let [_, low, high, _] = no.watermark;
+    assert!(no.free >= high && yes.free < low, "{} {} of {low} {high}", no.free, yes.free);
 }

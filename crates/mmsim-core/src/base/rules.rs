@@ -257,6 +257,11 @@ settings! {
         kswapd_by_zone as "kswapd-by-zone": bool = true, "4.8" => false,
             .kernel("pgdat_balanced")
             .source("4.8 \"mm, vmscan: make kswapd reclaim in terms of nodes\"");
+        /// a request that wakes kswapd from its nap adds to the zones of its last run; else the run
+        /// is for the zones of the request
+        kswapd_keeps_zones as "kswapd-keeps-zones": bool = true, "5.2" => false,
+            .kernel("kswapd_highest_zoneidx")
+            .source("5.2 \"mm/vmscan.c: prevent useless kswapd loops\"");
         /// a pass for an order above 0 goes on until it freed two blocks, whatever is free
         pass_goes_on_by_amount as "pass-goes-on-by-amount": bool = true, "5.4" => false,
             .kernel("should_continue_reclaim")

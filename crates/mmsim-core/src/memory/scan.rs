@@ -110,27 +110,30 @@ impl Memory {
         let (req, before) = (scan.req, run.len());
         let mut zones = self.zones.of_node(req.node).iter();
         let all = self.zones.lru_by_zone() || zones.all(|&z| req.wants(self.zones[z].kind));
-        let nr = if all {
-            self.lru_isolate_asked(list, n, verdicts, run)
+        let (nr, skipped) = if all {
+            (self.lru_isolate_asked(list, n, verdicts, run), 0)
         } else {
             self.isolate_eligible(req, list, n, run)
         };
-        self.charge(self.given.cost.t_scan * (run.len() - before) as u64);
-        let refilled = if scan.to == ScanFor::Deactivation { nr } else { 0 };
-        self.account(scan, n, Scanned { looked: nr, taken: nr, refilled });
+        let cost = &self.given.cost;
+        self.charge(cost.t_scan * (run.len() - before) as u64 + cost.t_rotate * skipped);
+        // Folios that are passed over count as scanned (`isolate_lru_folios`).
+        let looked = nr + skipped;
+        let refilled = if scan.to == ScanFor::Deactivation { looked } else { 0 };
+        self.account(scan, n, Scanned { looked, taken: nr, refilled }, looked);
         nr
     }
 
-    /// Isolates folios of the zones asked for; the others go to the head. Returns their pages.
+    /// Isolates folios of the zones asked for; the others go to the head. Returns the pages of both.
     fn isolate_eligible(
         &mut self,
         req: &ReclaimRequest,
         list: ListId,
         n: u64,
         run: &mut Run,
-    ) -> u64 {
+    ) -> (u64, u64) {
         let mut skipped = Vec::new();
-        let mut nr = 0;
+        let (mut nr, mut passed_over) = (0, 0);
         while nr < n && self.lru.lists.len(list) > 0 {
             nr += self.lru_isolate_asked(list, n - nr, None, run);
             run.retain(|folio, bits| {
@@ -140,13 +143,14 @@ impl Memory {
                     let pages = pages_of(bits);
                     self.count_skipped(kind, pages);
                     nr -= pages;
+                    passed_over += pages;
                     skipped.push(folio);
                 }
                 wanted
             });
         }
         self.lru_add_heads(list, &skipped);
-        nr
+        (nr, passed_over)
     }
 
     /// Folios were passed over for their zone.
@@ -168,14 +172,16 @@ impl Memory {
             self.given.cost.t_scan * met.taken
                 + self.given.cost.t_rotate * (met.looked - met.taken),
         );
-        self.account(scan, most, met);
+        self.account(scan, most, met, met.taken);
     }
 
-    fn account(&mut self, scan: &Scan<'_>, nr_requested: u64, met: Scanned) {
+    /// Counts a scan for eviction by `pgscan_*`, and tells observers of any.
+    fn account(&mut self, scan: &Scan<'_>, nr_requested: u64, met: Scanned, counted: u64) {
         let Scan { req: &ReclaimRequest { by, node, .. }, memcg, file, to, lru } = *scan;
         if to == ScanFor::Eviction {
             self.note_balance(node);
-            self.count_scan(by, memcg, file, met.taken);
+            self.stats.scan_batch.scanned += met.taken;
+            self.count_reclaim(SCANS, by, memcg, file, counted);
         }
         self.count_for(by, memcg, VmEvent::PgRefill, met.refilled);
         let (nr_scanned, nr_taken) = (met.looked, met.taken);

@@ -13,6 +13,9 @@ use mmsim::report::Report;
 use mmsim::{RunOptions, Scenario};
 use serde_json::Value;
 
+/// Sysctls of a machine on which one mechanism is shown: recordings of facts have no boosts either.
+const CALM: &str = "vm = { page-cluster = 0, watermark_boost_factor = 0 }";
+
 /// A scenario that has run.
 struct Shown(Report);
 
@@ -294,7 +297,7 @@ fn mglru_fills_memory_without_a_lap_of_looks() {
     let frames = 15_700;
     let kept = |n: u64| {
         let text = format!(
-            "[machine]\nmemory = \"64MiB\"\nvm = {{ page-cluster = 0 }}\n\
+            "[machine]\nmemory = \"64MiB\"\n{CALM}\n\
              swap = {{ size = \"512MiB\", device = \"ramdisk\" }}\n[[task]]\nworkload = \"phased\"\n\
              regions = {{ a = {{ pages = {n} }} }}\nsteps = [{{ do = \"allocate\", region = \"a\" }},\
              {{ do = \"phase\", name = \"populate\" }}]\n"
@@ -337,7 +340,7 @@ fn mglru_loses_a_hot_set_behind_a_window_again_and_again() {
             "{ do = \"touch\", region = \"same\" }"
         };
         let text = format!(
-            "[machine]\nmemory = \"64MiB\"\nvm = {{ page-cluster = 0 }}\n\
+            "[machine]\nmemory = \"64MiB\"\n{CALM}\n\
              swap = {{ size = \"512MiB\", device = \"ramdisk\" }}\n[[task]]\nworkload = \"phased\"\n\
              regions = {{ cold = {{ memory = \"128MiB\" }}, same = {{ memory = \"32MiB\" }}, hot = {{ memory = \"24MiB\" }} }}\n\
              steps = [{{ do = \"allocate\", region = \"cold\" }}, {{ do = \"allocate\", region = \"same\" }},\

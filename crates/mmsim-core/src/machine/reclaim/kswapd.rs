@@ -39,8 +39,8 @@ enum StepOutcome {
 enum State {
     #[default]
     Asleep,
-    /// Balanced for an order a moment ago; sleeps for good when this timer ends.
-    Napping(u64, u8),
+    /// Balanced a moment ago, for an order and up to a zone; sleeps for good when this timer ends.
+    Napping(u64, u8, ZoneKind),
     Running(Box<Balance>),
     /// Amid a run, waits for writes until this timer ends.
     Stalled(u64, Box<Balance>),
@@ -50,8 +50,11 @@ enum State {
 #[derive(Clone, Debug)]
 pub(in crate::machine) struct Kswapd {
     state: State,
-    /// Largest order asked for since the last run began.
+    /// Largest order asked for since the last run began (`kswapd_order`).
     order: u8,
+    /// Highest zone asked for since then (`kswapd_highest_zoneidx`).
+    asked: Option<ZoneKind>,
+    /// Highest zone of the run, or of the last one.
     highest: ZoneKind,
     /// Runs in a row that freed nothing; 16 make it hopeless.
     pub failures: u32,
@@ -70,7 +73,8 @@ impl Default for Kswapd {
         Kswapd {
             state: State::Asleep,
             order: 0,
-            highest: ZoneKind::Dma,
+            asked: None,
+            highest: ZoneKind::Movable,
             failures: 0,
             throttled: Vec::new(),
             cpu: CpuId(0),
@@ -116,32 +120,36 @@ impl Machine {
             self.wake_kswapd(n, order, req.highest);
             let k = &self.daemons.kswapds[n];
             if order > 0 && req.flags.atomic() && !k.is_running() {
-                self.wake_kcompactd(n, order, k.highest.max(req.highest));
+                self.wake_kcompactd(n, order, req.highest);
             }
         }
     }
 
     /// True if every node's kswapd is at work and knows of requests for user pages, so that another
-    /// request wakes none.
+    /// request changes nothing.
     pub(in crate::machine) fn kswapds_awake(&self) -> bool {
-        let highest = AllocRequest::USER.highest;
-        self.daemons.kswapds.iter().all(|k| {
-            matches!(k.state, State::Running(_) | State::Stalled(..)) && k.highest >= highest
-        })
+        let highest = Some(AllocRequest::USER.highest);
+        let knows = |k: &Kswapd| k.asked >= highest || !k.started && Some(k.highest) >= highest;
+        self.daemons.kswapds.iter().all(|k| k.is_running() && knows(k))
+    }
+
+    /// Highest zone of the next run (`kswapd_highest_zoneidx`): the one asked for, or that of the
+    /// last run. Kernels before 5.2 took the higher of both while kswapd napped.
+    fn next_highest(&self, n: NodeId) -> ZoneKind {
+        let k = &self.daemons.kswapds[n];
+        let asked = k.asked.unwrap_or(k.highest);
+        if self.mem.given.rules.kswapd_keeps_zones { asked.max(k.highest) } else { asked }
     }
 
     /// Wakes a node's kswapd if there is something to do for it.
     pub(in crate::machine) fn wake_kswapd(&mut self, n: NodeId, order: u8, highest: ZoneKind) {
-        let k = &self.daemons.kswapds[n];
+        let k = &mut self.daemons.kswapds[n];
+        k.asked = k.asked.max(Some(highest));
+        k.order = k.order.max(order);
         let napping = match k.state {
-            State::Running(_) | State::Stalled(..) => {
-                // Awake: it only learns of the request.
-                let highest = k.highest.max(highest);
-                self.daemons.kswapds[n].order = k.order.max(order);
-                self.daemons.kswapds[n].highest = highest;
-                return;
-            }
-            State::Napping(_, order) => Some(order),
+            // Awake: it reads the request at its next run.
+            State::Running(_) | State::Stalled(..) => return,
+            State::Napping(_, order, _) => Some(order),
             State::Asleep => None,
         };
         let boosted = self.mem.zones.of_node(n).iter().any(|&z| {
@@ -153,7 +161,7 @@ impl Machine {
         } else {
             self.in_balance(n, order, highest) && !boosted
         };
-        if k.hopeless() || idle {
+        if idle || self.daemons.kswapds[n].hopeless() {
             return;
         }
         if napping.is_some() {
@@ -161,9 +169,9 @@ impl Machine {
         }
         // Kernels that judge each zone forget the order of a run that they had ended.
         let before = if self.mem.given.rules.kswapd_by_zone { 0 } else { napping.unwrap_or(0) };
-        let order = order.max(before).max(k.order);
-        self.daemons.kswapds[n].highest = k.highest.max(highest);
-        self.daemons.kswapds[n].order = order;
+        let k = &mut self.daemons.kswapds[n];
+        let order = k.order.max(before);
+        k.order = order;
         self.mem.emit(|| TraceEvent::MmVmscanKswapdWake { node: n, order });
         self.awakes(n);
     }
@@ -194,16 +202,19 @@ impl Machine {
         self.psi_of_kernel(cpu, Psi::Idle, Psi::MemStallRunning);
     }
 
+    /// Begins the next run, which reads the request.
     fn begin_balance(&mut self, n: NodeId) {
         self.mem.count(VmEvent::PageOutRun, 1);
         let run = self.asked_balance(n);
         self.daemons.kswapds[n].state = State::Running(run);
     }
 
-    /// A run for the request that woke kswapd.
+    /// A run for the request that kswapd finds.
     fn asked_balance(&mut self, n: NodeId) -> Box<Balance> {
-        let order = std::mem::take(&mut self.daemons.kswapds[n].order);
-        let highest = self.daemons.kswapds[n].highest;
+        let highest = self.next_highest(n);
+        let k = &mut self.daemons.kswapds[n];
+        let order = std::mem::take(&mut k.order);
+        (k.asked, k.highest) = (None, highest);
         let boost = |&z: &ZoneId| {
             let z = &self.mem.zones[z];
             if z.kind <= highest { z.boost } else { 0 }
@@ -238,6 +249,7 @@ impl Machine {
             // It reads the request when it has a CPU, not when it was woken.
             let k = &mut self.daemons.kswapds[n];
             k.order = k.order.max(b.alloc_order);
+            k.asked = k.asked.max(Some(k.highest));
             b = self.asked_balance(n);
         }
         if self.mem.given.rules.kswapd_by_zone {
@@ -491,10 +503,11 @@ impl Machine {
         // then.
         let gave_up = b.order < b.alloc_order;
         let (order, wanted) = if gave_up { (b.order, b.alloc_order) } else { (k.order, k.order) };
-        if k.hopeless() || self.in_balance(n, order, k.highest) {
+        let highest = if gave_up { k.highest } else { self.next_highest(n) };
+        if k.hopeless() || self.in_balance(n, order, highest) {
             self.mem.lru.node_flags[n] = NodeFlags::default();
-            self.compaction_after_kswapd(n, wanted, self.daemons.kswapds[n].highest);
-            self.nap(n, order);
+            self.compaction_after_kswapd(n, wanted, highest);
+            self.nap(n, order, highest);
             return false;
         }
         self.mem.count(VmEvent::KswapdHighWmarkHitQuickly, 1);
@@ -520,7 +533,7 @@ impl Machine {
         let k = &self.daemons.kswapds[n];
         if k.hopeless() || self.zones_balanced(n, b.order, k.highest) {
             self.mem.lru.node_flags[n] = NodeFlags::default();
-            self.nap(n, b.order);
+            self.nap(n, b.order, self.daemons.kswapds[n].highest);
             return false;
         }
         self.mem.count(VmEvent::KswapdHighWmarkHitQuickly, 1);
@@ -528,12 +541,12 @@ impl Machine {
         true
     }
 
-    /// Sleeps for a moment, balanced for an order.
-    fn nap(&mut self, n: NodeId, order: u8) {
+    /// Sleeps for a moment, balanced for an order and up to a zone.
+    fn nap(&mut self, n: NodeId, order: u8, highest: ZoneKind) {
         self.events.timer_generation += 1;
         let g = self.events.timer_generation;
         self.events.queue.push(self.mem.acting.now + NAP, Event::Kswapd(n, g));
-        self.daemons.kswapds[n].state = State::Napping(g, order);
+        self.daemons.kswapds[n].state = State::Napping(g, order, highest);
         self.mem.zones.set_kswapd_awake(n, false);
         self.psi_kswapd_sleeps(n);
     }
@@ -546,17 +559,17 @@ impl Machine {
     /// The end of a nap or of a stall.
     pub(in crate::machine) fn kswapd_timer(&mut self, n: NodeId, generation: u64) {
         match std::mem::take(&mut self.daemons.kswapds[n].state) {
-            State::Napping(g, order) if g == generation => {
+            State::Napping(g, order, highest) if g == generation => {
                 let k = &self.daemons.kswapds[n];
                 let balanced = if self.mem.given.rules.kswapd_by_zone {
-                    self.zones_balanced(n, order, k.highest)
+                    self.zones_balanced(n, order, highest)
                 } else {
-                    self.in_balance(n, order, k.highest)
+                    self.in_balance(n, order, highest)
                 };
                 if k.hopeless() || balanced {
                     self.mem.emit(|| TraceEvent::MmVmscanKswapdSleep { node: n });
                     if self.mem.given.rules.kswapd_by_zone {
-                        self.compaction_after_kswapd(n, order, self.daemons.kswapds[n].highest);
+                        self.compaction_after_kswapd(n, order, highest);
                     }
                     self.daemons.kswapds[n].highest = ZoneKind::Dma;
                 } else {
