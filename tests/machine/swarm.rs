@@ -644,7 +644,6 @@ fn nothing_breaks_with_huge_pages() {
 }
 
 #[test]
-#[ignore = "a minute; `tools/deep-check swarm` runs it"]
 fn nothing_breaks_with_a_pool() {
     let ran = swarm(Huge::Pool);
     // A thread that wants more than the pool has is killed, if not in each run.
