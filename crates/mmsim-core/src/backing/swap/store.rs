@@ -28,14 +28,21 @@ impl<T: Copy> SlotMap<T> {
 
     #[inline]
     pub(super) fn at(&mut self, slot: SwapSlot) -> &mut T {
-        let cluster = (slot.0 / CLUSTER) as usize;
+        let (cluster, i) = ((slot.0 / CLUSTER) as usize, (slot.0 % CLUSTER) as usize);
+        if self.of_cluster.get(cluster).is_none_or(Option::is_none) {
+            self.make_cluster(cluster);
+        }
+        let of = self.of_cluster[cluster].as_mut().expect("it was made");
+        &mut of[i]
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_cluster(&mut self, cluster: usize) {
         if cluster >= self.of_cluster.len() {
             self.of_cluster.resize_with(cluster + 1, || None);
         }
-        let nothing = self.nothing;
-        let of =
-            self.of_cluster[cluster].get_or_insert_with(|| Box::new([nothing; CLUSTER as usize]));
-        &mut of[(slot.0 % CLUSTER) as usize]
+        self.of_cluster[cluster] = Some(Box::new([self.nothing; CLUSTER as usize]));
     }
 
     fn iter(&self) -> impl Iterator<Item = (SwapSlot, T)> + '_ {

@@ -121,17 +121,15 @@ impl Zswap {
         (memcg, node): (MemcgId, NodeId),
     ) -> Option<(u16, MemcgId)> {
         let held = self.store.length_of(slot);
-        let replaced = (held > 0).then(|| (held, self.entries.get(slot).memcg));
+        let replaced = (held > 0).then(|| (held, self.unlink(slot)));
         if replaced.is_some() {
-            self.unlink(slot);
             self.invalidated += 1;
             self.nr_raw -= u64::from(held == Content::MOST);
         }
         let stored = self.store.put(slot, length, frames);
         debug_assert!(stored, "the pool has no limit of its own");
         self.nr_raw += u64::from(length == Content::MOST);
-        *self.entries.at(slot) = Entry { memcg, node, referenced: true, ..Entry::NOTHING };
-        self.link_tail(slot);
+        self.link_tail(slot, (memcg, node), true);
         replaced
     }
 
@@ -139,9 +137,7 @@ impl Zswap {
     pub(crate) fn remove(&mut self, slot: SwapSlot) -> Option<(u16, MemcgId)> {
         let length = self.store.take(slot)?;
         self.nr_raw -= u64::from(length == Content::MOST);
-        let memcg = self.entries.get(slot).memcg;
-        self.unlink(slot);
-        Some((length, memcg))
+        Some((length, self.unlink(slot)))
     }
 
     /// Looks at the oldest entry of a group on a node, which is the newest then. One that was not
@@ -149,9 +145,9 @@ impl Zswap {
     pub(crate) fn look(&mut self, memcg: MemcgId, node: NodeId) -> Option<Look> {
         let head = self.list_of(memcg, node).head;
         let slot = SwapSlot(Some(head).filter(|&h| h != NONE)?);
+        let referenced = self.entries.get(slot).referenced;
         self.unlink(slot);
-        self.link_tail(slot);
-        let referenced = std::mem::take(&mut self.entries.at(slot).referenced);
+        self.link_tail(slot, (memcg, node), false);
         Some(if referenced { Look::Referenced } else { Look::Old(slot) })
     }
 
@@ -166,31 +162,29 @@ impl Zswap {
         self.cursor = 0;
     }
 
-    fn list(&mut self, slot: SwapSlot) -> &mut List {
-        let Entry { memcg, node, .. } = self.entries.get(slot);
-        self.list_of(memcg, node)
-    }
-
     /// The entries of a group on a node.
     pub(crate) fn list_of(&mut self, memcg: MemcgId, node: NodeId) -> &mut List {
         &mut self.lists[usize::from(memcg.0) * self.nodes + usize::from(node.0)]
     }
 
-    fn link_tail(&mut self, slot: SwapSlot) {
-        let list = self.list(slot);
-        let last = std::mem::replace(&mut list.tail, slot.0);
+    /// Makes the slot's entry the newest of a list.
+    #[inline]
+    fn link_tail(&mut self, slot: SwapSlot, (memcg, node): (MemcgId, NodeId), referenced: bool) {
+        let list = self.list_of(memcg, node);
+        let prev = std::mem::replace(&mut list.tail, slot.0);
         list.nr += 1;
-        match last {
+        match prev {
             NONE => list.head = slot.0,
-            last => self.entries.at(SwapSlot(last)).next = slot.0,
+            prev => self.entries.at(SwapSlot(prev)).next = slot.0,
         }
-        let entry = self.entries.at(slot);
-        (entry.prev, entry.next) = (last, NONE);
+        *self.entries.at(slot) = Entry { prev, next: NONE, memcg, node, referenced };
     }
 
-    fn unlink(&mut self, slot: SwapSlot) {
-        let Entry { prev, next, .. } = self.entries.get(slot);
-        let list = self.list(slot);
+    /// Takes the slot's entry off its list; returns its group.
+    #[inline]
+    fn unlink(&mut self, slot: SwapSlot) -> MemcgId {
+        let Entry { prev, next, memcg, node, .. } = self.entries.get(slot);
+        let list = self.list_of(memcg, node);
         list.nr -= 1;
         if prev == NONE {
             list.head = next;
@@ -204,6 +198,7 @@ impl Zswap {
         if next != NONE {
             self.entries.at(SwapSlot(next)).prev = prev;
         }
+        memcg
     }
 
     /// # Panics

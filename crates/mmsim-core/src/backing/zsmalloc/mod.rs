@@ -51,6 +51,10 @@ struct Class {
     vacant: Vec<u32>,
     /// First zspage of each group.
     heads: [u32; GROUPS],
+    /// Groups that have any, a bit each.
+    populated: u16,
+    /// The group of a zspage by its objects in use.
+    group_of: Box<[u8]>,
     /// Owner of each object, or the next free one.
     owners: Vec<u32>,
     /// Frames of each zspage, one after the other.
@@ -140,7 +144,8 @@ impl Zsmalloc {
 
     /// Frames that compaction could give back (`zs_can_compact`, summed over classes).
     pub fn compactable(&self) -> u64 {
-        self.of_class.iter().map(|c| c.spare_zspages() * u64::from(c.of.frames)).sum()
+        let used = self.of_class.iter().filter(|c| c.nr_zspages() > 0);
+        used.map(|c| c.spare_zspages() * u64::from(c.of.frames)).sum()
     }
 
     /// Moves objects from the emptiest zspages to the fullest, in each class as long as a zspage's
@@ -185,6 +190,8 @@ impl Class {
             zspages: Vec::new(),
             vacant: Vec::new(),
             heads: [NONE; GROUPS],
+            populated: 0,
+            group_of: (0..=of.objects).map(|in_use| group_of(in_use, of.objects)).collect(),
             owners: Vec::new(),
             frames: Vec::new(),
             in_use: 0,
@@ -194,7 +201,8 @@ impl Class {
     /// The first zspage of the fullest group that has room.
     #[inline]
     fn with_room(&self) -> Option<u32> {
-        self.heads[..FULL as usize].iter().rev().copied().find(|&head| head != NONE)
+        let some = self.populated & !(1 << FULL);
+        (some != 0).then(|| self.heads[some.ilog2() as usize])
     }
 
     /// A new zspage with all objects free, the first to be taken first. It is in no list.
@@ -252,7 +260,7 @@ impl Class {
     /// Moves a zspage to the head of the list of its group, if that is another than before.
     fn regroup(&mut self, zspage: u32) {
         let z = &self.zspages[zspage as usize];
-        let group = group_of(z.in_use, self.of.objects);
+        let group = self.group_of[usize::from(z.in_use)];
         if group != z.group {
             self.unlink(zspage);
             self.link(zspage, group);
@@ -261,6 +269,7 @@ impl Class {
 
     fn link(&mut self, zspage: u32, group: u8) {
         let next = std::mem::replace(&mut self.heads[group as usize], zspage);
+        self.populated |= 1 << group;
         if let Some(z) = self.zspages.get_mut(next as usize) {
             z.prev = zspage;
         }
@@ -272,7 +281,10 @@ impl Class {
         let Zspage { prev, next, group, .. } = self.zspages[zspage as usize];
         match self.zspages.get_mut(prev as usize) {
             Some(z) => z.next = next,
-            None => self.heads[group as usize] = next,
+            None => {
+                self.heads[group as usize] = next;
+                self.populated &= !(u16::from(next == NONE) << group);
+            }
         }
         if let Some(z) = self.zspages.get_mut(next as usize) {
             z.prev = prev;
@@ -344,7 +356,7 @@ impl Class {
 
     /// Puts a zspage that was isolated at the head of the list of its group.
     fn put_back(&mut self, zspage: u32) {
-        let group = group_of(self.zspages[zspage as usize].in_use, self.of.objects);
+        let group = self.group_of[usize::from(self.zspages[zspage as usize].in_use)];
         self.link(zspage, group);
     }
 
@@ -358,6 +370,8 @@ impl Class {
         let (size, objects) = (self.of.size, usize::from(self.of.objects));
         let mut listed = 0;
         for (group, &head) in self.heads.iter().enumerate() {
+            let any = self.populated >> group & 1 != 0;
+            assert_eq!(any, head != NONE, "class {size}: group {group} has zspages");
             let (mut at, mut prev) = (head, NONE);
             while let Some(z) = self.zspages.get(at as usize) {
                 assert_eq!((usize::from(z.group), z.prev), (group, prev), "class {size}: {at}");
