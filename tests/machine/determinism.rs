@@ -65,7 +65,7 @@ impl Observer for Log {
 /// Runs a machine by its fast paths and by the slow one, unobserved, and observed, recorded and
 /// audited besides: the same result each time, and the same events and accesses twice. An observer
 /// of some kinds sees the events of those.
-fn fast_is_slow(what: &str, machine: impl Fn() -> core::Machine) -> RunResult {
+pub(crate) fn fast_is_slow(what: &str, machine: impl Fn() -> core::Machine) -> RunResult {
     fast_is_slow_recorded(what, machine).0
 }
 

@@ -36,6 +36,7 @@ mod mglru;
 mod mglru_reports;
 mod parts;
 mod planted;
+mod pools;
 mod reclaim_rules;
 mod removal;
 mod rules;

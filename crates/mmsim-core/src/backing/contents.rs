@@ -3,6 +3,7 @@
 //! A task may have a law of its contents. What a page holds is computed from the page and the seed
 //! whenever it is wanted, so no frame remembers it, and policies that differ see equal pages.
 
+use crate::backing::zsmalloc::HUGE;
 use crate::base::id::PageIdx;
 use crate::base::rng::{Rng, SplitMix64};
 use std::collections::BTreeMap;
@@ -36,6 +37,16 @@ impl Content {
     #[inline]
     pub fn length(self) -> u16 {
         if self == Content::SAME { Content::OF_SAME } else { self.0 }
+    }
+
+    /// Bytes of the object that zram makes of it: none of one word, a frame of what hardly shrinks.
+    #[inline]
+    pub fn in_zram(self) -> u16 {
+        match self {
+            Content::SAME => 0,
+            content if content.length() >= HUGE => Content::MOST,
+            content => content.length(),
+        }
     }
 }
 

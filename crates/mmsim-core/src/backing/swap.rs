@@ -240,15 +240,15 @@ impl Swap {
         let area = self.area_of(slot.0);
         &mut self.areas[area].device
     }
-    /// The device of all slots, if there is one only, which looks at no page.
+    /// The device of all slots, if there is one only.
     #[inline]
     pub(crate) fn only_device(&self) -> Option<&Device> {
         match &self.areas[..] {
-            [area] if self.pools.is_none() => Some(&area.device),
+            [area] => Some(&area.device),
             _ => None,
         }
     }
-    /// True if there is one device, a synchronous one that looks at no page.
+    /// True if there is one device, a synchronous one.
     #[inline]
     pub(crate) fn is_one_synchronous(&self) -> bool {
         self.only_device().is_some_and(|d| d.config().synchronous)
@@ -542,7 +542,7 @@ impl Swap {
     /// If others refer to the slot, or it holds a folio.
     #[inline]
     pub fn put_last(&mut self, s: SwapSlot, cpu: CpuId) {
-        let done = self.private_slots().take(s);
+        let done = self.private_slots().0.take(s);
         assert!(done.is_some(), "{s} is not the last of its user: {:#x}", self.state(s.0));
         self.hold_freed(s, cpu);
     }
@@ -631,6 +631,7 @@ impl Swap {
         (self.tables.len() * size_of::<SlotTable>()
             + self.upper.len() * CLUSTER as usize * 4
             + self.table_of.len() * 8) as u64
+            + self.pools.as_ref().map_or(0, |pools| pools.host_bytes())
     }
 }
 

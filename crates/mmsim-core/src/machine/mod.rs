@@ -131,10 +131,8 @@ impl Machine {
             assert_eq!(*on, disk, "{} lies on one disk", f.name);
             *pages = f.pages.max(*pages);
         }
-        if tasks.iter().any(|t| t.contents.is_some())
-            && let Some(swap) = &mut m.mem.swap
-        {
-            swap.use_pools();
+        if let Some(swap) = &mut m.mem.swap {
+            tasks.iter().flat_map(|t| &t.contents).for_each(|law| swap.expect_contents(law));
         }
         for (name, (pages, disk)) in files {
             let file = m.mem.open_file(&name, pages);

@@ -59,16 +59,10 @@ impl Memory {
         true
     }
 
-    /// zram has no object for a page of one word, and gives one that hardly shrinks a whole frame.
+    /// Stores the page of a slot in its zram, if that looks at pages.
     fn write_to_zram(&mut self, slot: SwapSlot) -> bool {
-        let swap = self.swap.as_mut().expect("a slot without swap");
-        let content = swap.pools.as_ref().expect("contents are known").content(slot);
-        let Some(store) = swap.store_of(slot) else { return true };
-        let length = match content {
-            Content::SAME => 0,
-            content if content.length() >= zsmalloc::HUGE => Content::MOST,
-            content => content.length(),
-        };
+        let length = self.content_of(slot).in_zram();
+        let Some(store) = self.swap.as_mut().and_then(|s| s.store_of(slot)) else { return true };
         let wanted = store.wants(length);
         let Some((frames, nr)) = self.take_zspage(NodeId(0), wanted) else { return false };
         let store = self.swap.as_mut().and_then(|s| s.store_of(slot)).expect("it was there");

@@ -22,9 +22,9 @@
 //! machine with groups or several nodes.
 
 use super::Memory;
+use super::compressed_run::ReadFrom;
 use crate::backing::Shadow;
-use crate::backing::device::Io;
-use crate::backing::swap::{PrivateSlots, Swap};
+use crate::backing::swap::{Pools, PrivateSlots, Swap};
 use crate::base::host::prefetch;
 use crate::base::id::{AsId, CpuId, MemcgId, NodeId, PageIdx, Pfn, SwapSlot, ThreadId, ZoneId};
 use crate::base::time::{SimDuration, SimTime};
@@ -89,6 +89,8 @@ pub(crate) struct FastFaults {
     entry: SimDuration,
     /// Whose stock the frames come from.
     zone: ZoneId,
+    /// Where pages that were swapped out come from.
+    from: ReadFrom,
 }
 
 impl FastFaults {
@@ -116,6 +118,10 @@ pub(crate) struct SwapInRun<'a> {
     hot: &'a mut [u8],
     entry: &'a [u32],
     slots: PrivateSlots<'a>,
+    /// Compressed copies, and whether pages of zeros have none.
+    pools: Option<(&'a mut Pools, bool)>,
+    /// Frames of zspages are to be freed.
+    gone: bool,
     pending: &'a mut [PendingFault; MOST_PENDING],
     /// Faults so far, and how many stock and batches have room for.
     nr: usize,
@@ -158,6 +164,9 @@ impl SwapInRun<'_> {
         if self.nr >= self.room {
             return false;
         }
+        if self.pools.is_some() && !self.leaves_pools(slot) {
+            return false;
+        }
         let Some(shadow) = self.slots.take(slot) else { return false };
         let (had_shadow, left) = (shadow.is_some(), shadow.unwrap_or(Shadow(0)));
         let page_idx = PageIdx(page as u32);
@@ -169,10 +178,19 @@ impl SwapInRun<'_> {
         true
     }
 
+    /// Takes the compressed copy of a private slot out, if it is where those of the run are.
+    #[inline]
+    fn leaves_pools(&mut self, slot: SwapSlot) -> bool {
+        let Some((pools, zeromap)) = &mut self.pools else { return true };
+        let leaves = self.slots.is_private(slot) && pools.leave(slot, *zeromap);
+        self.gone = pools.any_gone();
+        leaves
+    }
+
     /// True if nothing has to be settled before the next fault.
     #[inline(always)]
     pub(crate) fn goes_on(&self) -> bool {
-        self.nr < self.room && !self.slots.emptied
+        self.nr < self.room && !self.slots.emptied && !self.gone
     }
 
     /// Faults resolved.
@@ -287,18 +305,20 @@ impl Memory {
         if self.zones.nr_nodes() > 1 || self.memcgs.len() > 1 || self.given.slow_paths {
             return None;
         }
-        let (entry, latency) = if kind == ArrivalKind::SwapIn {
+        let (entry, latency, from) = if kind == ArrivalKind::SwapIn {
             let device = self.swap.as_ref()?.only_device()?;
             if !(self.given.rules.sync_swapin_skips_cache && device.config().synchronous) {
                 return None;
             }
             let entry = self.given.cost.t_major_cpu;
-            (entry, entry + device.sync_cost(Io::Read, 1))
+            let (from, read) = self.reads_in_runs(device)?;
+            (entry, entry + read, from)
         } else {
-            (self.given.cost.t_minor_anon, self.given.cost.t_minor_anon)
+            let entry = self.given.cost.t_minor_anon;
+            (entry, entry, ReadFrom::Device)
         };
         let how = Arrival { kind, in_fault: Some(recency), position: 0 };
-        let run = FastFaults { thread, space, how, latency, entry, zone };
+        let run = FastFaults { thread, space, how, latency, entry, zone, from };
         self.more_faults(&run, || awake).then_some(run)
     }
 
@@ -358,11 +378,12 @@ impl Memory {
         let room = room.min(self.left_of_tick());
         let swap = self.swap.as_mut().expect("the pages are in swap");
         let store = swap.only_device().map_or(0, |d| d.config().stored_bytes_per_page);
-        let slots = swap.private_slots();
+        let (slots, pools) = swap.private_slots();
+        let pools = pools.map(|pools| (pools, self.given.rules.swap_zeromap));
         let room = room.min(zram_room(self.kernel.zram_stored, store));
         let (hot, entry) = self.virt.pages.hot_and_entries();
         let notes = who.notes(&mut self.telling.uses, hot.len());
-        (SwapInRun { hot, entry, slots, pending, nr: 0, room }, notes)
+        (SwapInRun { hot, entry, slots, pools, gone: false, pending, nr: 0, room }, notes)
     }
 
     /// Gives the pages of faults their frames, in their order, accounts for them, and tells the
@@ -400,6 +421,7 @@ impl Memory {
             policy.faults_settled(self, &settled);
         }
         if swapped {
+            self.free_all_gone();
             self.settle_kernel();
         }
         self.acting.now = now;
@@ -432,7 +454,7 @@ impl Memory {
                 flags[frame as usize] = bits;
                 rmap[frame as usize] = f.page.0;
             }
-            self.free_slots(&slots[..pending.len()]);
+            self.free_slots(run.from, &slots[..pending.len()]);
         } else {
             for (f, folio) in given {
                 let Some(&frame) = stock.next() else { break };
@@ -446,17 +468,11 @@ impl Memory {
     }
 
     /// Accounts for the slots of pages that came back.
-    fn free_slots(&mut self, slots: &[u32]) {
-        let (nr, n) = (slots.len(), slots.len() as u64);
+    fn free_slots(&mut self, from: ReadFrom, slots: &[u32]) {
+        self.count_run_read(from, SwapSlot(slots[0]), slots.len() as u32);
         let swap = self.swap.as_mut().expect("the pages are in swap");
-        let device = swap.device_of_mut(SwapSlot(slots[0]));
-        device.read_sync(nr as u32);
-        let stored = n * u64::from(device.config().stored_bytes_per_page);
         swap.let_go(self.acting.cpu, slots);
-        self.count(VmEvent::PgMajFault, n);
-        self.count(VmEvent::PswpIn, n);
-        self.count_swap_requests(Io::Read, n);
-        self.kernel.zram_stored = self.kernel.zram_stored.saturating_sub(stored);
+        self.count(VmEvent::PgMajFault, slots.len() as u64);
     }
 }
 

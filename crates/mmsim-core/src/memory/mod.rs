@@ -10,6 +10,7 @@ mod batch;
 mod cgroup;
 mod check;
 mod compressed;
+mod compressed_run;
 mod discard;
 mod evict;
 mod fast_faults;

@@ -18,7 +18,6 @@
 use super::Memory;
 use crate::backing::Shadow;
 use crate::backing::device::Io;
-use crate::backing::swap::Swap;
 use crate::base::id::{AsId, ListId, MemcgId, PageIdx, Pfn, SwapSlot, ZoneId};
 use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
@@ -29,6 +28,7 @@ use crate::policy::Arrival;
 use crate::policy::request::Reclaimer;
 use crate::virt::pages::{Owner, pte};
 use crate::virt::space::Spaces;
+use std::ops::Range;
 
 /// Events of single folios of a batch that is evicted.
 const OF_EVICTION: TraceKinds = TraceKinds::of(&[
@@ -81,8 +81,16 @@ impl FastPath {
     pub fn activated(&mut self, n: u64) {
         self.activated += n;
     }
+    /// Number of folios to evict.
+    pub(super) fn len(&self) -> usize {
+        self.nr
+    }
+    /// Their slots.
+    pub(super) fn slots(&self) -> impl ExactSizeIterator<Item = SwapSlot> + Clone + '_ {
+        self.slot[..self.nr].iter().map(|&s| SwapSlot(s))
+    }
     /// The folios to evict, each with its page.
-    fn victims(&self) -> impl ExactSizeIterator<Item = (FolioId, PageIdx)> + Clone + '_ {
+    pub(super) fn victims(&self) -> impl ExactSizeIterator<Item = (FolioId, PageIdx)> + Clone + '_ {
         let folios = self.folio[..self.nr].iter();
         folios.zip(&self.page[..self.nr]).map(|(&f, &p)| (Pfn(f), PageIdx(p)))
     }
@@ -246,7 +254,13 @@ impl Memory {
 
     /// True if plain folios may be evicted by the fast path.
     pub fn evicts_short(&self) -> bool {
-        !self.given.slow_paths && self.swap.as_ref().is_some_and(Swap::is_one_synchronous)
+        let Some(swap) = self.swap.as_ref().filter(|_| !self.given.slow_paths) else {
+            return false;
+        };
+        match &swap.pools {
+            None => swap.is_one_synchronous(),
+            Some(pools) => self.stores_short(swap, pools),
+        }
     }
 
     /// True if an observer sees the fate of each folio that is evicted.
@@ -301,13 +315,26 @@ impl Memory {
     }
 
     fn carry_out(&mut self, short: &FastPath, by: Reclaimer) {
-        let (slots, n) = (&short.slot[..short.nr], short.nr as u64);
+        let n = short.nr as u64;
         let swap = self.swap.as_mut().expect("the folios have slots");
-        swap.store(slots, &short.shadow, short.leaves);
+        swap.store(&short.slot[..short.nr], &short.shadow, short.leaves);
+        if self.knows_contents() {
+            self.store_victims(short);
+        } else {
+            self.write_victims(short, by);
+        }
+        self.count_steal(by, MemcgId(0), false, n);
+        self.memcgs.uncharge(MemcgId(0), n);
+        self.count(VmEvent::NrVmscanWrite, n);
+    }
+
+    /// Writes the victims to a synchronous device, and frees their frames.
+    fn write_victims(&mut self, short: &FastPath, by: Reclaimer) {
+        let (slots, n) = (short.slots(), short.nr as u64);
+        let swap = self.swap.as_ref().expect("the folios have slots");
         let device = swap.only_device().expect("the fast path is for one device");
         let write = device.sync_cost(Io::Write, 1);
         self.kernel.zram_stored += n * u64::from(device.config().stored_bytes_per_page);
-        let slots = slots.iter().map(|&s| SwapSlot(s));
         if self.evicts_singly() {
             short.victims().zip(slots).for_each(|(v, s)| self.tell_of_eviction(v, s, write));
         } else {
@@ -322,10 +349,7 @@ impl Memory {
             self.tell_of_evictions(short.victims(), by, false, true);
         }
         self.unmap_victims(short);
-        self.free_victims(&short.folio[..short.nr]);
-        self.count_steal(by, MemcgId(0), false, n);
-        self.memcgs.uncharge(MemcgId(0), n);
-        self.count(VmEvent::NrVmscanWrite, n);
+        self.free_victims(short, 0..short.nr);
         self.count(VmEvent::PswpOut, n);
         self.count_swap_requests(Io::Write, n);
     }
@@ -351,8 +375,8 @@ impl Memory {
     }
 
     /// Makes swap entries of the PTEs that map the victims.
-    fn unmap_victims(&mut self, short: &FastPath) {
-        let slots = short.slot[..short.nr].iter().map(|&s| SwapSlot(s));
+    pub(super) fn unmap_victims(&mut self, short: &FastPath) {
+        let slots = short.slots();
         let pages = short.page[..short.nr].iter().map(|&p| PageIdx(p));
         if let Some(space) = self.virt.spaces.only_one() {
             self.virt.pages.swap_out_all(pages.zip(slots), pte::EXCLUSIVE);
@@ -373,9 +397,9 @@ impl Memory {
         swapped_out(&mut self.virt.spaces, of);
     }
 
-    /// Frees the frames of victims, whose flags still say that they are on a list.
-    fn free_victims(&mut self, folios: &[u32]) {
-        let folios = folios.iter().map(|&f| Pfn(f));
+    /// Frees the frames of some victims, whose flags still say that they are on a list.
+    pub(super) fn free_victims(&mut self, short: &FastPath, these: Range<usize>) {
+        let folios = short.folio[these].iter().map(|&f| Pfn(f));
         if self.zones.of_all(folios.clone()).is_none() {
             folios.clone().for_each(|f| self.frames.clear(f, flag::LRU));
         }

@@ -41,7 +41,7 @@ impl Memory {
     }
 
     /// Contents of the page of a slot, if they are known.
-    fn content_of(&self, slot: SwapSlot) -> Content {
+    pub(super) fn content_of(&self, slot: SwapSlot) -> Content {
         let pools = self.swap.as_ref().and_then(|s| s.pools.as_ref());
         pools.map_or(Content::bytes(Content::MOST), |pools| pools.content(slot))
     }
@@ -54,13 +54,7 @@ impl Memory {
             self.swapped_without_device(folio);
             return Some(Pageout::Clean);
         }
-        if self.is_zero(slot) {
-            self.acting.now += self.given.cost.t_copy_page;
-            self.count_in(memcg, VmEvent::SwpoutZero, 1);
-            self.swapped_without_device(folio);
-            return Some(Pageout::Clean);
-        }
-        if self.zswap_store(slot, memcg, folio) {
+        if self.swaps_without_device(slot, memcg, folio) {
             self.swapped_without_device(folio);
             return Some(Pageout::Clean);
         }
@@ -69,8 +63,25 @@ impl Memory {
         kept.then_some(Pageout::Kept)
     }
 
+    /// Marks the slot of a page of zeros, or stores its page in zswap. False: it has to go to the
+    /// device.
+    #[inline]
+    pub(super) fn swaps_without_device(
+        &mut self,
+        slot: SwapSlot,
+        memcg: MemcgId,
+        folio: FolioId,
+    ) -> bool {
+        if self.is_zero(slot) {
+            self.acting.now += self.given.cost.t_copy_page;
+            self.count_in(memcg, VmEvent::SwpoutZero, 1);
+            return true;
+        }
+        self.zswap_store(slot, memcg, folio)
+    }
+
     /// True if the slot is marked as one of a page of zeros (`swap_zeromap_folio_set`).
-    fn is_zero(&self, slot: SwapSlot) -> bool {
+    pub(super) fn is_zero(&self, slot: SwapSlot) -> bool {
         self.given.rules.swap_zeromap && self.content_of(slot) == Content::ZERO
     }
 
@@ -107,6 +118,12 @@ impl Memory {
         self.memcgs.may_zswap(memcg) || self.zswap_shrink(memcg, None) == ZswapShrunk::Written
     }
 
+    /// True if zswap keeps pages of a group that do not compress.
+    pub(super) fn zswap_keeps_raw(&self, memcg: MemcgId) -> bool {
+        self.given.rules.zswap_incompressible == ZswapIncompressible::Raw
+            && self.zswap_may_write_back(memcg)
+    }
+
     /// Compresses a folio into the pool, if its limits allow it.
     fn zswap_compress(&mut self, slot: SwapSlot, memcg: MemcgId, folio: FolioId) -> bool {
         if !self.zswap_allowed(memcg) {
@@ -122,9 +139,7 @@ impl Memory {
         self.acting.now += compress;
         let content = self.content_of(slot);
         let length = content.length().max(1);
-        let raw = self.given.rules.zswap_incompressible == ZswapIncompressible::Raw
-            && self.zswap_may_write_back(memcg);
-        if length == Content::MOST && !raw {
+        if length == Content::MOST && !self.zswap_keeps_raw(memcg) {
             self.count(VmEvent::SimZswapRejectCompressFail, 1);
             return false;
         }

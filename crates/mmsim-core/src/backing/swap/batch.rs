@@ -1,7 +1,7 @@
 //! Many slots at once: those that a run of swap-ins lets go, and those that a batch of evictions
 //! fills. Each slot ends as [`Swap`] leaves it one at a time.
 
-use super::{CLUSTER, HAS_SHADOW, HELD, NODE_SLOTS, NODES, SLOT_CACHE, SlotTable, Swap};
+use super::{CLUSTER, HAS_SHADOW, HELD, NODE_SLOTS, NODES, Pools, SLOT_CACHE, SlotTable, Swap};
 use crate::backing::Shadow;
 use crate::base::host;
 use crate::base::id::{CpuId, SwapSlot};
@@ -28,6 +28,13 @@ impl PrivateSlots<'_> {
             host::prefetch(&t.value, i);
             host::prefetch(&t.entries, 0);
         }
+    }
+
+    /// True if a slot without a folio is one that one PTE refers to.
+    #[inline]
+    pub(crate) fn is_private(&self, s: SwapSlot) -> bool {
+        let at = self.table_of[(s.0 / CLUSTER) as usize] as usize;
+        self.tables[at].state[(s.0 % CLUSTER) as usize] & !HAS_SHADOW == 1
     }
 
     /// Lets go of a slot without a folio that one PTE refers to: then the shadow, if it held
@@ -61,17 +68,19 @@ impl PrivateSlots<'_> {
 }
 
 impl Swap {
-    /// Slots to be let go as [`Swap::put_last`] does; [`Swap::let_go`] is to follow.
+    /// Slots to be let go as [`Swap::put_last`] does; [`Swap::let_go`] is to follow. Beside them the
+    /// compressed copies.
     #[inline]
-    pub(crate) fn private_slots(&mut self) -> PrivateSlots<'_> {
-        PrivateSlots {
+    pub(crate) fn private_slots(&mut self) -> (PrivateSlots<'_>, Option<&mut Pools>) {
+        let slots = PrivateSlots {
             tables: &mut self.tables,
             table_of: &self.table_of,
             upper: &self.upper,
             nodes: &mut self.nodes,
             shadow_nodes: &mut self.shadow_nodes,
             emptied: false,
-        }
+        };
+        (slots, self.pools.as_deref_mut())
     }
 
     /// A CPU holds slots that were let go, and frees what it holds whenever that is enough.

@@ -45,6 +45,12 @@ impl<T: Copy> SlotMap<T> {
         self.of_cluster[cluster] = Some(Box::new([self.nothing; CLUSTER as usize]));
     }
 
+    /// Host bytes in use.
+    pub(super) fn host_bytes(&self) -> u64 {
+        let used = self.of_cluster.iter().flatten().count() * CLUSTER as usize * size_of::<T>();
+        (used + self.of_cluster.len() * size_of::<usize>()) as u64
+    }
+
     fn iter(&self) -> impl Iterator<Item = (SwapSlot, T)> + '_ {
         let clusters = self.of_cluster.iter().enumerate();
         let used = clusters.filter_map(|(c, of)| Some((c, of.as_ref()?)));
@@ -107,6 +113,11 @@ impl Store {
         if length == 0 { 0 } else { self.pool.wants(length.into()) }
     }
 
+    /// True if it may hold that many frames more.
+    pub(crate) fn has_room_for(&self, frames: u64) -> bool {
+        self.limit == 0 || self.pool.nr_frames() + frames <= self.limit.into()
+    }
+
     /// Stores a page in place of what the slot held. `frames` are as many as [`Store::wants`] says.
     /// False: that is more memory than the pool may have, and the slot holds what it held.
     pub(crate) fn put(&mut self, slot: SwapSlot, length: u16, frames: &[Pfn]) -> bool {
@@ -154,6 +165,11 @@ impl Store {
     pub(crate) fn length_of(&self, slot: SwapSlot) -> u16 {
         let held = self.of_slot.get(slot);
         if held.takes_memory() { held.length } else { 0 }
+    }
+
+    /// Host bytes in use.
+    pub(super) fn host_bytes(&self) -> u64 {
+        self.pool.host_bytes() + self.of_slot.host_bytes()
     }
 
     /// Slots of the pages that it holds.

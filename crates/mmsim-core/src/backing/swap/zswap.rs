@@ -201,6 +201,11 @@ impl Zswap {
         memcg
     }
 
+    /// Host bytes of its entries, the pool apart.
+    pub(super) fn entries_host_bytes(&self) -> u64 {
+        self.entries.host_bytes()
+    }
+
     /// # Panics
     /// If lists and the pool contradict one another.
     pub(crate) fn check(&self) {

@@ -159,6 +159,14 @@ impl Zsmalloc {
         moves
     }
 
+    /// Host bytes in use.
+    pub fn host_bytes(&self) -> u64 {
+        let of = |c: &Class| {
+            c.zspages.len() * size_of::<Zspage>() + (c.owners.len() + c.frames.len()) * 4
+        };
+        self.of_class.iter().map(of).sum::<usize>() as u64
+    }
+
     /// All frames that it holds.
     pub fn frames(&self) -> impl Iterator<Item = Pfn> + '_ {
         self.of_class.iter().flat_map(Class::live_frames)
