@@ -8,7 +8,7 @@ use crate::record::Vmstat;
 const PAGE: u64 = 4096;
 
 /// Sizes in `memory.stat` that are recorded, besides its counters.
-const SIZES: [&str; 9] = [
+const SIZES: [&str; 11] = [
     "anon",
     "file",
     "inactive_anon",
@@ -18,9 +18,14 @@ const SIZES: [&str; 9] = [
     "unevictable",
     "pagetables",
     "kernel",
+    "zswapped",
+    "zswap_incomp",
 ];
 
-/// A group at some moment: sizes in pages, and counters from its beginning on.
+/// Beginnings of the names of its counters that are recorded.
+const COUNTED: [&str; 5] = ["pg", "workingset_", "pswp", "zswp", "swp"];
+
+/// A group at some moment: sizes in pages (`zswap_bytes` in bytes), and counters from its beginning on.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Group {
     /// `memory.current`, `memory.swap.current` and sizes of `memory.stat`, in pages.
@@ -56,10 +61,9 @@ impl Group {
                 for (name, n) in pairs {
                     if SIZES.contains(&name) {
                         self.gauges.insert(name.into(), n / PAGE);
-                    } else if name.starts_with("pg")
-                        || name.starts_with("workingset_")
-                        || name.starts_with("pswp")
-                    {
+                    } else if name == "zswap" {
+                        self.gauges.insert("zswap_bytes".into(), n);
+                    } else if COUNTED.iter().any(|begin| name.starts_with(begin)) {
                         self.counters.insert(name.into(), n);
                     }
                 }

@@ -27,7 +27,7 @@ use crate::groups::{Group, Groups};
 use crate::zones::Zone;
 
 /// Values that are recorded at the end of a phase.
-pub const GAUGES: [&str; 12] = [
+pub const GAUGES: [&str; 16] = [
     "nr_free_pages",
     "nr_inactive_anon",
     "nr_active_anon",
@@ -40,6 +40,21 @@ pub const GAUGES: [&str; 12] = [
     "nr_swapcached",
     "workingset_nodes",
     "nr_kernel_stack",
+    "nr_zspages",
+    "zswap_pool_pages",
+    "zswap_stored_pages",
+    "zswap_stored_incompressible_pages",
+];
+
+/// Files of zswap in debugfs, by which name their number is recorded, and how much is one of it.
+pub const ZSWAP: [(&str, &str, u64); 7] = [
+    ("pool_total_size", "zswap_pool_pages", 4096),
+    ("stored_pages", "zswap_stored_pages", 1),
+    ("stored_incompressible_pages", "zswap_stored_incompressible_pages", 1),
+    ("pool_limit_hit", "zswap_pool_limit_hit", 1),
+    ("reject_compress_fail", "zswap_reject_compress_fail", 1),
+    ("reject_alloc_fail", "zswap_reject_alloc_fail", 1),
+    ("reject_reclaim_fail", "zswap_reject_reclaim_fail", 1),
 ];
 
 /// `/proc/vmstat`.

@@ -146,6 +146,12 @@ pub enum Command {
     Unmap {
         region: usize,
     },
+    /// Has writes to page i of a region write it in full: drawn bytes, as many as the i-th of
+    /// these numbers in turn, and zeros.
+    Contents {
+        region: usize,
+        bytes: Vec<usize>,
+    },
     Fill(Pages),
     PreadScan(Pages),
     Scan {
@@ -480,6 +486,15 @@ impl<'a> Words<'a> {
                 known.region(region)?;
                 known.regions.remove(&region);
                 Command::Unmap { region }
+            }
+            "contents" => {
+                let region = self.number("the region")?;
+                known.region(region)?;
+                let mut bytes = vec![self.up_to("the drawn bytes", 0, 4096)? as usize];
+                while self.rest.clone().next().is_some() {
+                    bytes.push(self.up_to("the drawn bytes", 0, 4096)? as usize);
+                }
+                Command::Contents { region, bytes }
             }
             "madvise" => {
                 let pages = known.within(self.pages()?)?;

@@ -113,8 +113,16 @@ fn group(path: &str) -> Group {
     all
 }
 
+/// What `/proc/vmstat` counts, and zswap in debugfs.
 fn counters() -> Result<Vmstat, String> {
-    Ok(record::vmstat(&crate::vmstat()?))
+    let mut all = record::vmstat(&crate::vmstat()?);
+    for (file, name, unit) in record::ZSWAP {
+        // A kernel may lack some of them, and all before zswap has a pool.
+        let text = crate::read(&format!("/sys/kernel/debug/zswap/{file}"));
+        let n = text.ok().and_then(|t| t.trim().parse::<u64>().ok());
+        all.extend(n.map(|n| (name.to_string(), n / unit)));
+    }
+    Ok(all)
 }
 
 fn put(path: &str, value: &str) -> Result<(), String> {
@@ -187,6 +195,9 @@ fn one(command: &Command, state: &mut State) -> Result<(), String> {
             regions.insert(*region, Mapping::of_file(path, *pages, *random)?);
         }
         Command::Unmap { region } => drop(regions.remove(region)),
+        Command::Contents { region, bytes } => {
+            regions.get_mut(region).ok_or("no such region")?.draws(bytes);
+        }
         Command::Fill(p) => {
             let region = &regions[&p.region];
             (p.at..p.at + p.count).for_each(|page| region.fill(page));

@@ -9,6 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::ptr::null_mut;
 use std::time::Duration;
 
+use mmsim_recorder::chance::Rng;
 use mmsim_recorder::script::Advice;
 
 /// Bytes of a page.
@@ -183,6 +184,8 @@ pub struct Mapping {
     start: *mut u8,
     pages: usize,
     file: Option<File>,
+    /// Drawn bytes of each page in turn; none: its pages hold one byte throughout.
+    drawn: Vec<usize>,
 }
 
 impl Mapping {
@@ -195,7 +198,7 @@ impl Mapping {
         if p == libc::MAP_FAILED {
             return Err(format!("mmap of {n} pages: {}", Error::last_os_error()));
         }
-        let all = Mapping { start: p.cast(), pages: n, file: None };
+        let all = Mapping { start: p.cast(), pages: n, file: None, drawn: Vec::new() };
         // SAFETY: a mapping of our own; changes no contents.
         let r = unsafe { libc::madvise(p, n * PAGE, libc::MADV_NOHUGEPAGE) };
         // Kernels without huge pages know no such advice.
@@ -268,16 +271,36 @@ impl Mapping {
         // SAFETY: the page is of the mapping.
         std::hint::black_box(unsafe { self.at(page).read_volatile() });
     }
-    /// One store to the first byte of a page.
+    /// One store to the first byte of a page; one with drawn bytes is written anew, since its swap
+    /// device may have kept nothing.
     #[inline]
     pub fn write(&self, page: usize) {
-        // SAFETY: the page is of the mapping, and nothing in this program refers to it.
-        unsafe { self.at(page).write_volatile(0xA5) };
+        if self.drawn.is_empty() {
+            // SAFETY: the page is of the mapping, and nothing in this program refers to it.
+            unsafe { self.at(page).write_volatile(0xA5) };
+        } else {
+            self.fill(page);
+        }
     }
     /// Writes all bytes of a page.
     pub fn fill(&self, page: usize) {
-        // SAFETY: as `write`.
-        unsafe { self.at(page).write_bytes(0xA5, PAGE) };
+        match self.drawn.get(page % self.drawn.len().max(1)) {
+            // SAFETY: as `write`.
+            None => unsafe { self.at(page).write_bytes(0xA5, PAGE) },
+            Some(&bytes) => {
+                let mut rng = Rng::new(page as u64);
+                let mut all = [0; PAGE];
+                for part in all[..bytes].chunks_mut(8) {
+                    part.copy_from_slice(&rng.draw().to_le_bytes()[..part.len()]);
+                }
+                // SAFETY: as `write`; the copy is as long as a page.
+                unsafe { self.at(page).copy_from_nonoverlapping(all.as_ptr(), PAGE) };
+            }
+        }
+    }
+    /// From now on each page begins with this number of drawn bytes, in turn.
+    pub fn draws(&mut self, bytes: &[usize]) {
+        self.drawn = bytes.to_vec();
     }
     /// Asks for huge pages, which the mapping was made without.
     pub fn huge(&self) -> Result<(), String> {

@@ -51,6 +51,14 @@ fn swap_is_on_a_device_of_so_many_pages() {
     assert_eq!(all, [first, zram(None), zram(Some(5)), on("/dev/a", 2, Some(32_767))]);
 }
 
+#[test]
+fn contents_are_numbers_of_drawn_bytes() {
+    let all = parse("anon 0 9\ncontents 0 900 0 4096").unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(all[1], Command::Contents { region: 0, bytes: vec![900, 0, 4096] });
+    assert!(refused("contents 0 9").ends_with("there is no region 0"));
+    assert!(refused("anon 0 9\ncontents 0 4097").contains("write a number from 0 to 4096"));
+}
+
 /// As `evidence/reference/GENERATOR.md` has it: from `start + ph * count / every` on, `ph = k mod every`.
 #[test]
 fn a_child_reads_its_pages_in_so_many_ticks() {
