@@ -92,10 +92,20 @@ impl Contents {
     }
 }
 
+/// Pages of a region hold these in turn: the region, and the contents of its first pages.
+pub type InTurn = (u16, Arc<[Content]>);
+
+/// Origin of the contents of a process.
+#[derive(Clone, Debug)]
+enum Origin {
+    Drawn(Arc<Contents>),
+    InTurn(Vec<InTurn>),
+}
+
 /// The contents of a process.
 #[derive(Clone, Debug)]
 pub struct TaskContents {
-    law: Arc<Contents>,
+    origin: Origin,
     seed: u64,
     /// Times that a page was written and then left memory, if that counts.
     rewritten: BTreeMap<PageIdx, u32>,
@@ -105,7 +115,12 @@ impl TaskContents {
     /// Contents of the process of that name.
     pub fn new(law: Arc<Contents>, seed: u64, name: &str) -> Self {
         let seed = Rng::for_purpose(seed, &format!("contents/{name}")).next_u64();
-        TaskContents { law, seed, rewritten: BTreeMap::new() }
+        TaskContents { origin: Origin::Drawn(law), seed, rewritten: BTreeMap::new() }
+    }
+
+    /// Contents that are known page by page. Pages of other regions hold one word.
+    pub fn in_turn(regions: Vec<InTurn>) -> Self {
+        TaskContents { origin: Origin::InTurn(regions), seed: 0, rewritten: BTreeMap::new() }
     }
 
     /// Contents of page `nth` of a region, which leaves memory from `page`. `written`: since it came
@@ -116,8 +131,15 @@ impl TaskContents {
         page: PageIdx,
         written: bool,
     ) -> Content {
+        let law = match &self.origin {
+            Origin::Drawn(law) => law,
+            Origin::InTurn(regions) => {
+                let of_region = regions.iter().find(|r| r.0 == region);
+                return of_region.map_or(Content::SAME, |(_, all)| all[nth as usize % all.len()]);
+            }
+        };
         let mut again = 0;
-        if self.law.redraw {
+        if law.redraw {
             let times = self.rewritten.entry(page).or_default();
             *times += u32::from(written);
             again = *times;
@@ -125,7 +147,7 @@ impl TaskContents {
         let at = (u64::from(region) << 32) | u64::from(nth);
         let mut draws = SplitMix64::new(self.seed ^ at.rotate_left(20) ^ (u64::from(again) << 48));
         draws.next_u64();
-        self.law.of(draws.next_u64())
+        law.of(draws.next_u64())
     }
 }
 

@@ -132,7 +132,7 @@ impl Machine {
             *pages = f.pages.max(*pages);
         }
         if let Some(swap) = &mut m.mem.swap {
-            tasks.iter().flat_map(|t| &t.contents).for_each(|law| swap.expect_contents(law));
+            tasks.iter().filter_map(TaskConfig::contents_shrink).for_each(|s| swap.expect_contents(s));
         }
         for (name, (pages, disk)) in files {
             let file = m.mem.open_file(&name, pages);
@@ -149,10 +149,10 @@ impl Machine {
         let space = self.mem.virt.spaces.create(t.name.clone(), memcg);
         self.mem.virt.spaces[space].oom_score_adj = t.oom_score_adj;
         self.charge_process(space);
-        if let Some(law) = t.contents {
-            let contents = TaskContents::new(law, seed, &t.name);
-            self.mem.virt.spaces[space].contents = Some(contents);
-        }
+        let drawn = t.contents.map(|law| TaskContents::new(law, seed, &t.name));
+        let known = (!t.contents_in_turn.is_empty())
+            .then(|| TaskContents::in_turn(t.contents_in_turn));
+        self.mem.virt.spaces[space].contents = known.or(drawn);
         let mut task = Task {
             phase_began: TaskResult {
                 name: t.name.clone(),

@@ -2,7 +2,7 @@
 
 use super::watch::latency::Histogram;
 use super::watch::result::TaskResult;
-use crate::backing::contents::Contents;
+use crate::backing::contents::{Content, Contents, InTurn};
 use crate::base::id::{AsId, DiskId, FileId, ThreadId};
 use crate::base::time::SimTime;
 use crate::workload::{FileSpec, Workload};
@@ -28,6 +28,9 @@ pub struct TaskConfig {
     pub meets_the_one_before: bool,
     /// Contents of its pages, if they are known.
     pub contents: Option<Arc<Contents>>,
+    /// Contents of pages that are known one by one, if there are some; they go before
+    /// [`TaskConfig::contents`].
+    pub contents_in_turn: Vec<InTurn>,
 }
 
 /// The disk of each file of a task.
@@ -59,6 +62,7 @@ impl TaskConfig {
             disks: DisksOfFiles::default(),
             meets_the_one_before: false,
             contents: None,
+            contents_in_turn: Vec::new(),
         }
     }
 
@@ -101,6 +105,23 @@ impl TaskConfig {
     pub fn with_contents(mut self, contents: Option<Arc<Contents>>) -> Self {
         self.contents = contents;
         self
+    }
+
+    /// With regions whose pages hold these in turn.
+    #[must_use]
+    pub fn with_contents_in_turn(mut self, regions: Vec<InTurn>) -> Self {
+        self.contents_in_turn = regions;
+        self
+    }
+
+    /// Whether each of its pages compresses to less than a page. `None`: contents are not known.
+    pub(super) fn contents_shrink(&self) -> Option<bool> {
+        let shrinks = |c: &Content| c.length() < Content::MOST;
+        if !self.contents_in_turn.is_empty() {
+            return Some(self.contents_in_turn.iter().all(|(_, all)| all.iter().all(shrinks)));
+        }
+        let law = self.contents.as_ref()?;
+        Some(law.lengths.iter().all(|share| share.bytes < Content::MOST))
     }
 
     /// The files of all its threads.

@@ -145,6 +145,9 @@ pub const RECORDED: [(&str, [u64; 4]); 34] = [
 /// read, write.
 pub const ZRAM: [u64; 2] = [700, 1_600];
 
+/// lzo with a page of zswap: compresses, decompresses.
+pub const LZO: [u64; 2] = [16_000, 2_500];
+
 /// Lag of kswapd when the recorded kernels woke it first (`sched_entity.vlag`), in ns on 6.12, 6.18
 /// and 7.3. 6.1 has no EEVDF.
 pub const KSWAPD_LAG: [u64; 3] = [4_000_000, 3_416_000, 3_339_000];

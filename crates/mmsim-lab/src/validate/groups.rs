@@ -8,11 +8,18 @@ use mmsim_core::machine::snapshot::{MemcgSnapshot, Snapshot};
 use super::point::Phase;
 
 /// Sizes of a group that are compared, in pages.
-const SIZES: [&str; 5] =
-    ["memory.current", "memory.swap.current", "anon", "inactive_anon", "active_anon"];
+const SIZES: [&str; 7] = [
+    "memory.current",
+    "memory.swap.current",
+    "anon",
+    "inactive_anon",
+    "active_anon",
+    "zswapped",
+    "zswap_bytes",
+];
 
 /// Counters of `memory.stat` that are compared, besides `pgscan` and `pgsteal`.
-const STAT: [&str; 13] = [
+const STAT: [&str; 16] = [
     "pgfault",
     "pgmajfault",
     "pgscan_kswapd",
@@ -26,6 +33,9 @@ const STAT: [&str; 13] = [
     "pgrefill",
     "workingset_refault_anon",
     "workingset_activate_anon",
+    "zswpin",
+    "zswpout",
+    "zswpwb",
 ];
 
 /// Values of a group at an instant: sizes and counters since the beginning.
@@ -42,7 +52,8 @@ pub(super) fn simulated(s: &Snapshot) -> Groups {
 fn values(g: &MemcgSnapshot) -> Values {
     let [current, swap] = g.usage;
     let lists = g.counts.lru;
-    let sizes = [current, swap, g.counts.anon_mapped, lists[0], lists[1]];
+    let sizes = [current, swap, g.counts.anon_mapped, lists[0], lists[1], g.zswap.pages,
+        g.zswap.bytes];
     let sum = |all: &[VmEvent]| all.iter().map(|&e| g.vmstat[e]).sum();
     let mut all: Values = SIZES.into_iter().zip(sizes).collect();
     all.insert("pgscan", sum(VmEvent::SCANNED_BY));

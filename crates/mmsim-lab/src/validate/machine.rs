@@ -11,6 +11,7 @@ use mmsim_core::base::settings::{Row, Settings as _};
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::config::{
     Kernel, MachineConfig, MemcgConfig, MemcgMount, SwapConfig, VmSysctl, ZoneConfig, ZoneKind,
+    ZswapConfig,
 };
 use mmsim_core::machine::TaskConfig;
 use mmsim_core::workload::{Op, Workload, WorkloadCx};
@@ -21,7 +22,7 @@ use mmsim_workload::script::{
 use super::booted::Booted;
 use super::patched::Patched;
 use super::point::{Phase, Point, Zones};
-use super::{boot, cost, damon};
+use super::{boot, contents, cost, damon};
 use mmsim::machines::{Machine, Policy};
 use mmsim_lru::MglruConfig;
 
@@ -60,12 +61,16 @@ fn built(p: &Point, replay: usize) -> Result<Machine, String> {
     let (child, kdamond) = damon::watched(p, &script, config.kernel, (replay, 0..frames << 12))?;
     let mut threads: Vec<Box<dyn Workload>> = vec![Box::new(workload)];
     threads.extend(child.map(|c| Box::new(c) as Box<dyn Workload>));
-    let mut tasks = vec![TaskConfig::new("workload", threads)];
-    tasks.extend(script.processes.iter().map(|process| {
+    let mut contents = contents::of(&script)?;
+    let mut of_process = |nth| contents.remove(&nth).unwrap_or_default();
+    let first = TaskConfig::new("workload", threads);
+    let mut tasks = vec![first.with_contents_in_turn(of_process(None))];
+    tasks.extend(script.processes.iter().enumerate().map(|(nth, process)| {
         let workload = script.workload_of(process).paced(cost::pace());
         TaskConfig::new(process.number.to_string(), vec![Box::new(workload)])
             .with_memcg(Some(process.group))
             .with_oom_score_adj(process.oom_score_adj)
+            .with_contents_in_turn(of_process(Some(nth)))
             .meeting_the_one_before()
     }));
     for computes in boot_threads(p, &script, config.kernel) {
@@ -192,6 +197,7 @@ fn planned(p: &Point, repetition: usize) -> Result<(MachineConfig, Script), Stri
     let kernel = kernel(p)?;
     let script = script(p, repetition)?;
     policy(p, kernel, &script.setup)?;
+    contents::of(&script)?;
     let config = machine_config(p, repetition, kernel, &script)?;
     let laid_out = config.nodes.iter().flat_map(|n| &n.zones).any(|z| z.layout.is_some());
     let script = if laid_out { with_program(p, repetition, kernel)? } else { script };
@@ -346,6 +352,11 @@ fn machine_config(
     Ok(MachineConfig {
         cpus,
         swap: setup.swap.iter().map(swap).collect(),
+        zswap: setup.zswap.as_ref().filter(|z| z.enabled).map(|z| ZswapConfig {
+            compress: SimDuration::from_nanos(cost::LZO[0]),
+            decompress: SimDuration::from_nanos(cost::LZO[1]),
+            ..z.clone()
+        }),
         file_device: DeviceConfig {
             name: "recorded file device".into(),
             synchronous: true,
@@ -381,6 +392,8 @@ fn group(g: &ScriptGroup) -> MemcgConfig {
         high: g.high,
         max: g.max,
         swap_max: g.swap_max,
+        zswap_max: g.zswap_max,
+        zswap_writeback: !g.no_zswap_writeback,
         oom_group: g.oom_group,
         ..MemcgConfig::new(g.path.clone())
     }

@@ -11,6 +11,7 @@
 mod boot;
 mod booted;
 mod check;
+pub mod contents;
 pub mod cost;
 mod counters;
 mod damon;
@@ -201,10 +202,16 @@ fn why_not(p: &Point) -> Option<String> {
     (0..p.repetitions).find_map(|r| machine::can_be(p, r).err())
 }
 
+/// Sizes of zswap at the end of a phase, as debugfs shows them, that are compared.
+const GAUGES: &[&str] =
+    &["zswap_pool_pages", "zswap_stored_pages", "zswap_stored_incompressible_pages"];
+
 /// Results of one replay: each recorded phase's counters.
 struct Replay {
     /// By phase of the point and position in [`COUNTERS`]; none: the replay ended before.
     phases: Vec<Option<Vec<Option<u64>>>>,
+    /// The same of [`GAUGES`], at its end.
+    gauges: Vec<Option<Vec<u64>>>,
     /// Free blocks of order 9 at the end of each phase of the point.
     free_order9: Vec<Option<u64>>,
     /// Failed allocations of blocks on behalf of the kernel, in each phase.
@@ -276,10 +283,18 @@ impl Replay {
         });
         let counters = |i: usize| {
             let stat = &r.phases[*numbers.get(i)?].vmstat;
-            Some(COUNTERS.iter().map(|c| stat.by_name(c)).collect())
+            // What the kernel shows in debugfs has a name of the model's own.
+            let of = |c: &&str| stat.by_name(c).or_else(|| stat.by_name(&format!("sim_{c}")));
+            Some(COUNTERS.iter().map(of).collect())
+        };
+        let gauges = |i: usize| -> Option<Vec<u64>> {
+            let all = &r.phases[*numbers.get(i)?].gauges;
+            let of = |name: &&str| all.iter().find(|g| g.0 == *name).map_or(0, |g| g.1);
+            Some(GAUGES.iter().map(of).collect())
         };
         Replay {
             phases: (0..p.phases.len()).map(counters).collect(),
+            gauges: (0..p.phases.len()).map(gauges).collect(),
             free_order9: vec![None; p.phases.len()],
             failed: (0..p.phases.len())
                 .map(|i| r.phases[*numbers.get(i)?].vmstat.by_name("sim_kernel_alloc_fail"))
@@ -332,6 +347,13 @@ fn further(p: &Point, phase: usize, replays: &[Replay]) -> Vec<(String, [f64; 3]
             rows.push((name.to_string(), recorded, simulated));
         }
     };
+    for (i, name) in GAUGES.iter().enumerate() {
+        let recorded = p.phases[phase].gauges.get(*name).map(|r| r.spread());
+        let simulated = mean(&|r| Some(r.gauges[phase].as_ref()?[i]));
+        if recorded.is_some() || simulated.is_some_and(|n| n > 0.0) {
+            add(name, Some(recorded.unwrap_or_default()), simulated);
+        }
+    }
     let free = mean(&|r| r.free_order9[phase]);
     add("free_order9", p.phases[phase].free_order9(), free);
     if phase + 1 == p.phases.len() {

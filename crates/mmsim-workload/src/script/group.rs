@@ -17,6 +17,10 @@ pub struct ScriptGroup {
     pub max: Option<u64>,
     /// `memory.swap.max`, pages.
     pub swap_max: Option<u64>,
+    /// `memory.zswap.max`, pages.
+    pub zswap_max: Option<u64>,
+    /// `memory.zswap.writeback` is 0.
+    pub no_zswap_writeback: bool,
     /// `memory.oom.group`.
     pub oom_group: bool,
 }

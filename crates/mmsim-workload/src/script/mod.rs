@@ -35,7 +35,7 @@ pub use task::ScriptTask;
 
 use mmsim_core::base::id::GROUP_PAGES;
 use mmsim_core::base::time::SimDuration;
-use mmsim_core::workload::FileSpec;
+use mmsim_core::workload::{FileSpec, RegionId};
 use std::collections::BTreeMap;
 
 /// A zipf table of a script: `ranks` ranks with exponent `theta`.
@@ -71,6 +71,9 @@ pub struct Script {
     pub child: Option<Child>,
     /// The processes that it starts in groups, in order; each carries commands of its own out.
     pub processes: Vec<ScriptProcess>,
+    /// Contents of regions: a process, by its place in `processes`, or the first one; its region;
+    /// and the drawn bytes that its pages begin with, in turn.
+    pub contents: Vec<(Option<usize>, RegionId, Vec<u16>)>,
     /// Names of the snapshots, in order; a name may occur twice.
     pub phases: Vec<String>,
     /// Commands that only read, with their position in the list.

@@ -1,6 +1,7 @@
 //! Machine that a script needs.
 
 use super::ScriptGroup;
+use mmsim_core::config::ZswapConfig;
 use std::collections::BTreeMap;
 
 /// The values of `lru_gen/enabled` that were measured.
@@ -62,6 +63,8 @@ pub struct ScriptSetup {
     pub ballast_free_pages: Option<u64>,
     /// True if the program itself is locked into memory.
     pub mlock_self: bool,
+    /// zswap, if a parameter of it is written.
+    pub zswap: Option<ZswapConfig>,
     /// Memory cgroups in order of creation.
     pub groups: Vec<ScriptGroup>,
     /// The options with which their file system is mounted; none: it is not mounted.
@@ -91,6 +94,7 @@ impl ScriptSetup {
             let priority = s.priority.map_or(String::new(), |p| format!(", priority {p}"));
             format!("swap on {device}, {} slots{priority}", s.slots)
         }));
+        all.extend(self.zswap.iter().filter(|z| z.enabled).map(|_| "zswap".into()));
         all.extend(self.damon.iter().map(|(k, v)| format!("DAMON's {k} = {v}")));
         all.extend(self.ballast_free_pages.map(|n| format!("ballast down to {n} free pages")));
         all.extend(self.mount.iter().map(|(kind, device)| format!("{kind} on {device}")));

@@ -46,9 +46,14 @@ impl ScriptTask {
     pub fn parsed(&self) -> Result<(Script, ScriptWorkload), WorkError> {
         let script = Script::parse(&self.lines())
             .map_err(|e| self.wrong_line(e.line, &format!("found `{}`, {}", e.found, e.instead)))?;
-        if let Some(line) = self.lines().iter().position(|l| l.starts_with("process ")) {
-            let what = "a process in a group; write a [[task]] with `memcg` for it";
-            return Err(self.wrong_line(line, what));
+        let elsewhere = [
+            ("process ", "a process in a group; write a [[task]] with `memcg` for it"),
+            ("contents ", "contents of pages; write `contents` of the task for them"),
+        ];
+        for (begin, what) in elsewhere {
+            if let Some(line) = self.lines().iter().position(|l| l.starts_with(begin)) {
+                return Err(self.wrong_line(line, what));
+            }
         }
         let workload = script.workload().map_err(|e| {
             self.wrong_line(e.line, &format!("`{}` is not modelled yet: {}", e.command, e.why))

@@ -4,7 +4,7 @@
 
 use super::store::{SlotMap, Store};
 use super::{Swap, Zswap};
-use crate::backing::contents::{Content, Contents};
+use crate::backing::contents::Content;
 use crate::base::id::{Pfn, SwapSlot};
 
 /// Stores of compressed pages, and the contents of pages in swap.
@@ -120,11 +120,11 @@ impl Swap {
         self.pools = Some(Box::new(Pools { contents, of_device, zswap: None, all_shrink: true }));
     }
 
-    /// Pages may hold what this law says.
-    pub(crate) fn expect_contents(&mut self, law: &Contents) {
+    /// Pages have contents; `shrink`: each compresses to less than a page.
+    pub(crate) fn expect_contents(&mut self, shrink: bool) {
         self.use_pools();
         if let Some(pools) = &mut self.pools {
-            pools.all_shrink &= law.lengths.iter().all(|share| share.bytes < Content::MOST);
+            pools.all_shrink &= shrink;
         }
     }
 

@@ -102,10 +102,20 @@ impl Parser {
             return Ok(());
         }
         let at = self.group(folder, w)?;
-        let known = ["memory.min", "memory.low", "memory.high", "memory.max", "memory.swap.max"];
-        if self.touched || !(known.contains(&file) || file == "memory.oom.group") {
+        let known = [
+            "memory.min",
+            "memory.low",
+            "memory.high",
+            "memory.max",
+            "memory.swap.max",
+            "memory.zswap.max",
+            "memory.zswap.writeback",
+            "memory.oom.group",
+        ];
+        if self.touched || !known.contains(&file) {
             let what = "write memory.reclaim, or before the first access memory.min, memory.low, \
-                        memory.high, memory.max, memory.swap.max or memory.oom.group";
+                        memory.high, memory.max, memory.swap.max, memory.zswap.max, \
+                        memory.zswap.writeback or memory.oom.group";
             return Err(w.error(path, what));
         }
         let g = &mut self.script.setup.groups[at];
@@ -115,8 +125,27 @@ impl Parser {
             "memory.high" => g.high = pages()?,
             "memory.max" => g.max = pages()?,
             "memory.swap.max" => g.swap_max = pages()?,
+            "memory.zswap.max" => g.zswap_max = pages()?,
+            "memory.zswap.writeback" => g.no_zswap_writeback = value == "0",
             _ => g.oom_group = value == "1",
         }
+        Ok(())
+    }
+
+    /// `contents region bytes ..`.
+    pub(super) fn contents(&mut self, w: &mut Words<'_>) -> Result<(), ScriptError> {
+        let region = self.region(w.usage("contents region bytes .."))?;
+        let process = self.processes.turn;
+        let all = &mut self.script.contents;
+        if all.iter().any(|c| (c.0, c.1) == (process, region)) {
+            let found = region.0.to_string();
+            return Err(w.error(&found, "a region with contents; write them once"));
+        }
+        let mut bytes = vec![w.number("drawn bytes", 0..=4096)?];
+        while let Some(more) = w.optional_number("drawn bytes", 0..=4096)? {
+            bytes.push(more);
+        }
+        all.push((process, region, bytes));
         Ok(())
     }
 
@@ -159,10 +188,10 @@ impl Parser {
                     words.number("the value", -1000..=1000)?;
                 return words.end();
             }
-            Some("anon" | "unmap" | "fill" | "scan" | "zipf" | "seed" | "sleepms" | "madvise") => {}
+            Some("anon" | "contents" | "unmap" | "fill" | "scan" | "zipf" | "seed" | "sleepms" | "madvise") => {}
             other => {
-                let what = "write anon, unmap, fill, scan, zipf, seed, sleepms, madvise, pin or \
-                            write behind `on`";
+                let what = "write anon, contents, unmap, fill, scan, zipf, seed, sleepms, \
+                            madvise, pin or write behind `on`";
                 return Err(words.error(other.unwrap_or(rest), what));
             }
         }

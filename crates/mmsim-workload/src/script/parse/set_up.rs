@@ -5,6 +5,7 @@ use crate::script::lines::Words;
 use crate::script::setup::{LruGen, ScriptSwap, SwapDevice};
 use crate::script::{Child, Command, NotYet, RegionKind, ScriptError, Sweep, TableSpec};
 use mmsim_core::base::time::SimDuration;
+use mmsim_core::config::ZswapConfig;
 use mmsim_core::workload::{Note, RegionId};
 
 impl Parser {
@@ -35,6 +36,8 @@ impl Parser {
             if self.touched { Some("a knob that changes while the workload runs") } else { None };
         if let Some(why) = why {
             self.script.not_yet.push(NotYet { line, command: format!("write {path}"), why });
+        } else if let Some(parameter) = path.strip_prefix("/sys/module/zswap/parameters/") {
+            self.zswap(parameter, first, w)?;
         } else if path.ends_with("/lru_gen/enabled") {
             self.script.setup.lru_gen = Some(match first {
                 "0" => LruGen::Classic,
@@ -54,6 +57,35 @@ impl Parser {
                 _ => {}
             }
             self.script.setup.sysctls.insert(path.into(), value);
+        }
+        Ok(())
+    }
+
+    /// A parameter of zswap.
+    fn zswap(&mut self, name: &str, value: &str, w: &Words<'_>) -> Result<(), ScriptError> {
+        let percent = |least: u32| {
+            let n = value.parse().ok().filter(|n| (least..=100).contains(n));
+            n.ok_or_else(|| w.error(value, format!("write per cent from {least} to 100")))
+        };
+        let flag = || match value {
+            "Y" | "N" => Ok(value == "Y"),
+            _ => Err(w.error(value, "write Y or N")),
+        };
+        let off = || ZswapConfig { enabled: false, ..ZswapConfig::linux() };
+        let zswap = self.script.setup.zswap.get_or_insert_with(off);
+        match name {
+            "enabled" => zswap.enabled = flag()?,
+            "shrinker_enabled" => zswap.shrinker = flag()?,
+            "max_pool_percent" => zswap.max_pool_percent = percent(1)?,
+            "accept_threshold_percent" => zswap.accept_threshold_percent = percent(0)?,
+            // Lengths of pages are known of lzo alone, the compressor of distributions.
+            "compressor" if value == "lzo" => {}
+            "compressor" => return Err(w.error(value, "write lzo")),
+            _ => {
+                let what = "write enabled, compressor, max_pool_percent, shrinker_enabled or \
+                            accept_threshold_percent";
+                return Err(w.error(name, what));
+            }
         }
         Ok(())
     }
