@@ -68,6 +68,7 @@ pub use given::Given;
 pub use huge::HUGE_ORDER;
 pub use hugetlb::HugePool;
 pub use kernel::KernelMemory;
+use kernel::KernelNeeds;
 pub use layout::{FrameUse, FreeListLayout, Layout, LayoutError, ZoneLayout};
 pub use lru::{Lru, NodeFlags};
 pub use mappings::Mappings;
@@ -227,7 +228,8 @@ impl Memory {
     }
 
     /// Lets the memory that the kernel needs for itself follow its use: nodes of the swap
-    /// map and of page caches (64 entries and a seventh of a page each), zram's store.
+    /// map, of zswap and of page caches (64 entries and a seventh of a page each), entries of
+    /// zswap, zram's store.
     /// The kernel takes such pages from its reserves where it must.
     #[inline]
     pub fn settle_kernel(&mut self) {
@@ -237,28 +239,41 @@ impl Memory {
         }
     }
 
-    /// Nodes of radix trees and bytes in zram, which the kernel's own memory follows.
+    /// What the kernel's own memory follows.
     #[inline]
-    fn kernel_needs(&self) -> (u64, u64) {
+    fn kernel_needs(&self) -> KernelNeeds {
+        let zswap = self.zswap();
         let nodes = self.swap.as_ref().map_or(0, |s| s.nodes) + self.cache.files.nr_nodes();
-        (nodes, self.kernel.zram_stored)
+        KernelNeeds {
+            nodes: nodes + zswap.map_or(0, |z| z.nr_nodes),
+            zram: self.kernel.zram_stored,
+            zswap: zswap.map_or(0, Zswap::slab_pages),
+        }
     }
 
     #[inline(never)]
-    fn settle_kernel_at(&mut self, (nodes, stored): (u64, u64)) {
-        let (slab, zram) = (nodes.div_ceil(7) as usize, stored.div_ceil(4096) as usize);
+    fn settle_kernel_at(&mut self, needs: KernelNeeds) {
+        let slab = needs.nodes.div_ceil(7) as usize;
+        let (zram, zswap) = (needs.zram.div_ceil(4096) as usize, needs.zswap as usize);
         if self.kernel.slab_frames.len() != slab {
             let had = std::mem::take(&mut self.kernel.slab_frames);
             let kind = FrameKind::Slab;
             self.kernel.slab_frames = self.held_for_kernel(had, slab, &AllocRequest::KERNEL, kind);
+        }
+        if self.kernel.zswap_frames.len() != zswap {
+            let had = std::mem::take(&mut self.kernel.zswap_frames);
+            let kind = FrameKind::Kernel;
+            self.kernel.zswap_frames =
+                self.held_for_kernel(had, zswap, &AllocRequest::KERNEL, kind);
         }
         if self.kernel.zram_frames.len() != zram {
             let had = std::mem::take(&mut self.kernel.zram_frames);
             self.kernel.zram_frames = self.held_for_kernel(had, zram, &ZRAM, FrameKind::Kernel);
         }
         // Failed allocations are tried again at the next occasion.
-        if self.kernel.slab_frames.len() == slab && self.kernel.zram_frames.len() == zram {
-            self.kernel.settled = (nodes, stored);
+        let held = [&self.kernel.slab_frames, &self.kernel.zswap_frames, &self.kernel.zram_frames];
+        if held.map(Vec::len) == [slab, zswap, zram] {
+            self.kernel.settled = needs;
         }
     }
 

@@ -79,7 +79,7 @@ impl Memory {
         let most = spaces.map(|a| (self.virt.spaces[a].rss_anon, a));
         let most = most.max_by_key(|&(pages, a)| (pages, std::cmp::Reverse(a)));
         let kernel = self.kernel.nr_page_tables
-            + self.kernel.slab_frames.len() as u64
+            + self.kernel.slab()
             + self.nr_zspages()
             + self.kernel.nr_other
             + u64::from(self.kernel.hugetlb.total()) * u64::from(GROUP_PAGES);

@@ -12,6 +12,11 @@ use crate::base::id::{MemcgId, NodeId, Pfn, SwapSlot};
 
 const NONE: u32 = u32::MAX;
 
+/// Slots of a node of the tree in which the kernel finds entries (`XA_CHUNK_SIZE`).
+const NODE: u32 = 64;
+/// Entries, handles of objects, and zspages that fit into a page of slab: 56, 8 and 64 bytes each.
+const OF_SLAB_PAGE: [u64; 3] = [73, 512, 64];
+
 /// An entry in its list.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
@@ -59,6 +64,10 @@ pub(crate) struct Zswap {
     /// The pool, by slot.
     pub(crate) store: Store,
     entries: SlotMap<Entry>,
+    /// Entries of each node of their tree.
+    of_node: Vec<u8>,
+    /// Nodes of the tree with an entry.
+    pub(crate) nr_nodes: u64,
     /// By group, and then by node.
     lists: Vec<List>,
     nodes: usize,
@@ -86,6 +95,8 @@ impl Zswap {
             config,
             store: Store::new(0),
             entries: SlotMap::new(Entry::NOTHING),
+            of_node: Vec::new(),
+            nr_nodes: 0,
             lists: vec![List::EMPTY; groups * nodes],
             nodes,
             max,
@@ -123,6 +134,7 @@ impl Zswap {
         let held = self.store.length_of(slot);
         let replaced = (held > 0).then(|| (held, self.unlink(slot)));
         if replaced.is_some() {
+            self.node(slot, false);
             self.invalidated += 1;
             self.nr_raw -= u64::from(held == Content::MOST);
         }
@@ -130,6 +142,7 @@ impl Zswap {
         debug_assert!(stored, "the pool has no limit of its own");
         self.nr_raw += u64::from(length == Content::MOST);
         self.link_tail(slot, (memcg, node), true);
+        self.node(slot, true);
         replaced
     }
 
@@ -137,7 +150,31 @@ impl Zswap {
     pub(crate) fn remove(&mut self, slot: SwapSlot) -> Option<(u16, MemcgId)> {
         let length = self.store.take(slot)?;
         self.nr_raw -= u64::from(length == Content::MOST);
+        self.node(slot, false);
         Some((length, self.unlink(slot)))
+    }
+
+    /// The node of a slot has an entry more, or one less.
+    fn node(&mut self, slot: SwapSlot, more: bool) {
+        let at = (slot.0 / NODE) as usize;
+        if at >= self.of_node.len() {
+            self.of_node.resize(at + 1, 0);
+        }
+        let entries = &mut self.of_node[at];
+        if more {
+            self.nr_nodes += u64::from(*entries == 0);
+            *entries += 1;
+        } else {
+            *entries -= 1;
+            self.nr_nodes -= u64::from(*entries == 0);
+        }
+    }
+
+    /// Pages of slab that entries, handles and zspages take, besides the nodes of the tree.
+    pub(crate) fn slab_pages(&self) -> u64 {
+        let pool = &self.store.pool;
+        let all = [self.store.nr_pages, self.store.nr_pages, pool.nr_zspages()];
+        all.iter().zip(OF_SLAB_PAGE).map(|(n, of)| n.div_ceil(of)).sum()
     }
 
     /// Looks at the oldest entry of a group on a node, which is the newest then. One that was not
@@ -222,6 +259,10 @@ impl Zswap {
             nr += here;
         }
         assert_eq!(nr, self.store.nr_pages, "zswap: entries on lists");
+        let in_nodes: u64 = self.of_node.iter().map(|&n| u64::from(n)).sum();
+        assert_eq!(in_nodes, nr, "zswap: entries in the tree");
+        let nodes = self.of_node.iter().filter(|&&n| n > 0).count() as u64;
+        assert_eq!(nodes, self.nr_nodes, "zswap: nodes of the tree");
     }
 }
 

@@ -68,6 +68,7 @@ pub struct Zsmalloc {
     classes: Classes,
     of_class: Vec<Class>,
     nr_frames: u64,
+    nr_zspages: u64,
     nr_objects: u64,
 }
 
@@ -82,13 +83,18 @@ impl Zsmalloc {
     pub fn new(chain: u8) -> Self {
         let classes = Classes::new(chain);
         let of_class = classes.kept.iter().map(|&of| Class::new(of)).collect();
-        Zsmalloc { classes, of_class, nr_frames: 0, nr_objects: 0 }
+        Zsmalloc { classes, of_class, nr_frames: 0, nr_zspages: 0, nr_objects: 0 }
     }
 
     /// Frames that it holds (`zs_get_total_pages`).
     #[inline]
     pub fn nr_frames(&self) -> u64 {
         self.nr_frames
+    }
+
+    /// Zspages that it holds.
+    pub fn nr_zspages(&self) -> u64 {
+        self.nr_zspages
     }
 
     /// Objects that it holds.
@@ -119,6 +125,7 @@ impl Zsmalloc {
             }
             None => {
                 self.nr_frames += frames.len() as u64;
+                self.nr_zspages += 1;
                 class.add_zspage(frames)
             }
         };
@@ -136,6 +143,7 @@ impl Zsmalloc {
         self.nr_objects -= 1;
         if class.zspages[zspage as usize].in_use == 0 {
             self.nr_frames -= u64::from(class.of.frames);
+            self.nr_zspages -= 1;
             class.drop_zspage(zspage, freed);
         } else {
             class.regroup(zspage);
@@ -156,6 +164,7 @@ impl Zsmalloc {
         let compacted = self.of_class.iter_mut().rev().map(|c| c.compact(&mut moved, freed));
         let moves = compacted.sum();
         self.nr_frames -= (freed.len() - before) as u64;
+        self.nr_zspages = self.of_class.iter().map(Class::nr_zspages).sum();
         moves
     }
 
@@ -179,6 +188,8 @@ impl Zsmalloc {
         assert_eq!(self.frames().count() as u64, self.nr_frames, "frames of zspages");
         let objects: u64 = self.of_class.iter().map(|c| c.in_use).sum();
         assert_eq!(objects, self.nr_objects, "objects of classes");
+        let zspages: u64 = self.of_class.iter().map(Class::nr_zspages).sum();
+        assert_eq!(zspages, self.nr_zspages, "zspages of classes");
     }
 }
 

@@ -34,7 +34,7 @@ impl Machine {
         let low: u64 = zones().map(|z| z.watermark[1] + z.boost).sum();
         let part = |pages: u64| pages - low.min(pages / 2);
         let free = mem.zones.nr_free();
-        let slab = mem.kernel.slab_frames.len() as u64;
+        let slab = mem.kernel.slab();
         Meminfo {
             mem_total: zones().map(|z| u64::from(z.managed)).sum(),
             mem_free: free,

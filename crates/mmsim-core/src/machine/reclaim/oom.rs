@@ -195,7 +195,7 @@ impl Machine {
             free: mem.zones.nr_free(),
             cache: mem.cache.files.nr_cached,
             kernel: mem.kernel.nr_page_tables
-                + mem.kernel.slab_frames.len() as u64
+                + mem.kernel.slab()
                 + mem.nr_zspages()
                 + mem.kernel.nr_other,
             swap_free: mem.swap.as_ref().map_or(0, |s| s.nr_free().into()),
