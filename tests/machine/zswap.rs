@@ -383,3 +383,22 @@ fn the_shrinker_writes_back_entries_of_groups_and_not_of_the_root() {
     assert_eq!(shrinks(false, true), [0, 0]);
     assert_eq!(shrinks(true, false), [0, 0]);
 }
+
+/// A fault makes room for its page, and that has the shrinker write back the very page that it is for,
+/// or one of its window. That page is in the swap cache then, once, and the slot is freed once.
+#[test]
+fn a_page_that_its_own_fault_writes_back_is_in_the_swap_cache_once() {
+    for kernel in [Kernel::V6_12, Kernel::V6_18, Kernel::V7_3] {
+        let mut c = zswap(kernel, 80);
+        c.zswap.as_mut().expect("it is there").shrinker = true;
+        c.memcgs[0].max = Some(256);
+        let mut ops = vec![anon(2000), write(0, 0, 2000)];
+        let pages = (0..4000u32).map(|i| i * 1117 % 2000);
+        ops.extend(pages.map(|page| read(0, page, 1)));
+        ops.push(unmap(0));
+        let r =
+            machine(&c, of_group(of_length(1000), ops)).run(Watch::default().with_check_every(16));
+        let [wrote, back] = counts(&r, ["zswpwb", "pgmajfault"]);
+        assert!(wrote > 100 && back > 1000, "{}: {wrote}, {back}", kernel.name());
+    }
+}

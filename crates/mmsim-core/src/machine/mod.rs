@@ -150,8 +150,8 @@ impl Machine {
         self.mem.virt.spaces[space].oom_score_adj = t.oom_score_adj;
         self.charge_process(space);
         let drawn = t.contents.map(|law| TaskContents::new(law, seed, &t.name));
-        let known = (!t.contents_in_turn.is_empty())
-            .then(|| TaskContents::in_turn(t.contents_in_turn));
+        let known =
+            (!t.contents_in_turn.is_empty()).then(|| TaskContents::in_turn(t.contents_in_turn));
         self.mem.virt.spaces[space].contents = known.or(drawn);
         let mut task = Task {
             phase_began: TaskResult {

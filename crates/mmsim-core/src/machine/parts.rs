@@ -26,7 +26,7 @@ use crate::base::time::{SimDuration, SimTime};
 use crate::config::MachineConfig;
 use crate::machine::compaction::kcompactd::Kcompactd;
 use crate::memory::Tree;
-use crate::memory::{IoDone, MOST_PENDING, PendingFault, Plug};
+use crate::memory::{MOST_PENDING, PendingFault, Plug};
 use crate::policy::ReclaimPolicy;
 use crate::policy::compaction::Compaction;
 use std::collections::BTreeMap;
@@ -117,8 +117,8 @@ pub(super) struct Step {
     pub doomed: Option<AsId>,
     /// Time that a thread has slept amid the current step.
     pub slept: SimDuration,
-    /// Work of zswap that was due amid the step and waits for its end.
-    pub left_by_zswap: Vec<IoDone>,
+    /// The worker of zswap was due amid the step and waits for its end.
+    pub zswap_waits: bool,
     /// Kept for the plug of direct reclaim.
     pub plug: Box<Plug>,
     /// Where the block comes from that is being allocated.
@@ -133,7 +133,7 @@ impl Step {
             amid: false,
             doomed: None,
             slept: SimDuration::ZERO,
-            left_by_zswap: Vec::new(),
+            zswap_waits: false,
             plug: Box::default(),
             origin: Origin::FreeList,
             no_block: NoBlock::NotTried,

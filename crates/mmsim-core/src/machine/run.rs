@@ -133,7 +133,7 @@ impl Machine {
     /// was set, which is where its thread ran last.
     fn interrupted(&self, event: &Event) -> CpuId {
         match *event {
-            Event::Io(_) | Event::Zswap(_) => CpuId(0),
+            Event::Io(_) | Event::ZswapWorker => CpuId(0),
             Event::Wake(t, _) | Event::Start(t) => self.work.threads[t].cpu,
             Event::Kswapd(n, _) => self.daemons.kswapds[n].cpu(),
             Event::Kcompactd(n, _) => self.daemons.kcompactds[n].cpu,
@@ -147,7 +147,7 @@ impl Machine {
         self.mem.acting.now = at;
         self.mem.acting.cpu = self.interrupted(&event);
         match event {
-            Event::Zswap(done) => self.go_on_with_zswap(done),
+            Event::ZswapWorker => self.go_on_with_zswap(),
             Event::Io(done) => {
                 self.end_io(done);
                 self.mem.acting.now = at;
@@ -182,6 +182,10 @@ impl Machine {
                     self.wake(t);
                 }
             }
+        }
+        // A page that was written back is a refault of no thread.
+        if matches!(done, IoDone::Entered(_)) && self.mem.refaulted_in_step() {
+            self.mem.tell_of_step(Acted::of_none());
         }
     }
 
@@ -299,7 +303,7 @@ impl Machine {
                 self.mem.frames.clear(folio, flag::RECLAIM);
             }
             let event = match done {
-                IoDone::Entered(_) | IoDone::ZswapWorker => Event::Zswap(done),
+                IoDone::ZswapWorker => Event::ZswapWorker,
                 done => Event::Io(done),
             };
             self.events.queue.push(at, event);

@@ -87,7 +87,6 @@ pub use survey::{BlockUse, Survey, most_blocks};
 pub use telling::Telling;
 pub use walk::{TableWalk, WalkScope};
 pub use young::References;
-pub(crate) use zswap_writeback::ZswapShrunk;
 
 use crate::backing::swap::{Swap, Zswap};
 use crate::base::id::{AsId, ListId, MemcgId, NodeId, PageIdx, Pfn, ZoneId};

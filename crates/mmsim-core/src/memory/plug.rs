@@ -92,6 +92,15 @@ impl Memory {
         self.acting.plugged = false;
     }
 
+    /// Does something whose writes go to the device at once, past what waits in the plug.
+    pub(super) fn unplugged(&mut self, act: impl FnOnce(&mut Memory)) {
+        let waiting = std::mem::take(&mut *self.acting.plug);
+        let plugged = std::mem::replace(&mut self.acting.plugged, false);
+        act(self);
+        self.acting.plugged = plugged;
+        *self.acting.plug = waiting;
+    }
+
     /// Sends the requests of a plug to the device (`blk_finish_plug`).
     #[inline]
     pub(crate) fn finish_plug(&mut self, plug: &mut Plug) {

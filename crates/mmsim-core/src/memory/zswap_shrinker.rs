@@ -42,7 +42,11 @@ impl Memory {
     #[inline(never)]
     fn shrink_pools(&mut self, memcg: MemcgId, node: NodeId, req: &ReclaimRequest) {
         if req.may_io && self.zswap().is_some_and(|z| z.config.shrinker) {
-            self.shrink_zswap(memcg, node, req.priority);
+            // The scan's plug is finished by now (`shrink_lruvec`): each write goes out by itself.
+            let mut plug = std::mem::take(&mut *self.acting.plug);
+            self.finish_plug(&mut plug);
+            *self.acting.plug = plug;
+            self.unplugged(|mem| mem.shrink_zswap(memcg, node, req.priority));
         }
         if memcg == MemcgId(0) && req.by.memcg().is_none() {
             self.compact_pools(req.priority);

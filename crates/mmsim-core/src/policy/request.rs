@@ -78,6 +78,29 @@ pub struct ReclaimRequest {
 }
 
 impl ReclaimRequest {
+    /// A first pass of direct reclaim for a page, from zones up to `highest`.
+    pub fn direct(node: NodeId, highest: ZoneKind) -> Self {
+        ReclaimRequest {
+            node,
+            by: Reclaimer::Direct,
+            priority: 12,
+            order: 0,
+            lowest: ZoneKind::Dma,
+            highest,
+            target: super::SWAP_CLUSTER_MAX,
+            reclaimed: 0,
+            may_writepage: true,
+            may_swap: true,
+            may_io: true,
+            force_deactivate: false,
+            low_reclaim: false,
+            full_walk: false,
+            swappiness: None,
+            no_cache_trim: false,
+            one_step: true,
+        }
+    }
+
     /// The swappiness that it goes by (`sc_swappiness`).
     #[inline]
     pub fn swappiness(&self, vm: &VmSysctl) -> u64 {

@@ -57,6 +57,19 @@ pub(crate) struct List {
     pub(crate) deferred: u64,
 }
 
+/// A run of the worker that is under way.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct WorkerRun {
+    /// Visits and rounds in vain.
+    pub(crate) failures: u32,
+    /// Groups of this round that had entries to look at.
+    pub(crate) candidates: u32,
+    /// It has written some entry.
+    pub(crate) wrote: bool,
+    /// Waits for a page, one after the other.
+    pub(crate) waits: u32,
+}
+
 /// The state of zswap.
 #[derive(Clone, Debug)]
 pub(crate) struct Zswap {
@@ -83,6 +96,8 @@ pub(crate) struct Zswap {
     pub(crate) invalidated: u64,
     /// A run of the worker was requested and has not begun.
     pub(crate) worker_queued: bool,
+    /// The run that is under way.
+    pub(crate) worker_run: Option<WorkerRun>,
     /// The place in the order of groups whose turn it is.
     cursor: u32,
 }
@@ -105,6 +120,7 @@ impl Zswap {
             nr_raw: 0,
             invalidated: 0,
             worker_queued: false,
+            worker_run: None,
             cursor: 0,
         }
     }
@@ -300,6 +316,24 @@ mod tests {
         });
         assert_eq!(answers, [false, true, true, true, false, false]);
         assert_eq!(hits, 1);
+        z.check();
+    }
+
+    /// By counting: 200 entries, 200 handles and 22 zspages of 9 objects take 3, 1 and 1 page of slab.
+    /// Their slots lie in four nodes of the tree, of which the last has 8.
+    #[test]
+    fn entries_take_slab() {
+        let mut z = zswap(1000, 90);
+        let mut next = 0;
+        for s in 0..200 {
+            let first = next;
+            next += z.store.wants(3600) as u32;
+            let frames: Vec<Pfn> = (first..next).map(Pfn).collect();
+            z.insert(SwapSlot(s), 3600, &frames, (MemcgId(0), NodeId(0)));
+        }
+        assert_eq!((z.slab_pages(), z.nr_nodes), (5, 4));
+        (192..200).for_each(|s| assert!(z.remove(SwapSlot(s)).is_some()));
+        assert_eq!((z.store.pool.nr_zspages(), z.nr_nodes), (22, 3));
         z.check();
     }
 }

@@ -10,8 +10,8 @@ use std::collections::{BinaryHeap, VecDeque};
 pub(in crate::machine) enum Event {
     /// A device request ends.
     Io(IoDone),
-    /// Work that zswap left for after the step.
-    Zswap(IoDone),
+    /// A turn of the worker that writes entries of zswap back.
+    ZswapWorker,
     /// A thread's timer of this generation.
     Wake(ThreadId, u64),
     /// kswapd's nap or throttle of this generation.
@@ -40,7 +40,7 @@ impl Event {
     /// I/O completions come before timers, timers before wake-ups.
     fn class(&self) -> u8 {
         match self {
-            Event::Io(_) | Event::Zswap(_) => 0,
+            Event::Io(_) | Event::ZswapWorker => 0,
             Event::Wake(..) | Event::Start(_) | Event::Terminate(_) | Event::Memcg(_) => 1,
             Event::Flusher(_) | Event::FlusherGoesOn(_) | Event::Report => 1,
             Event::Kswapd(..) | Event::Kcompactd(..) | Event::Kdamond(_) => 2,

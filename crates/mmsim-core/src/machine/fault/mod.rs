@@ -294,7 +294,7 @@ impl Machine {
     }
 
     /// A charged frame that is not needed after all.
-    fn give_back(&mut self, pfn: Pfn) {
+    pub(in crate::machine) fn give_back(&mut self, pfn: Pfn) {
         let memcg = self.mem.frames.memcg(pfn);
         self.mem.memcgs.uncharge(memcg, 1);
         self.mem.free_frame(pfn);

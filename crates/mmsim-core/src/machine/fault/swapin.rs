@@ -148,6 +148,9 @@ impl Machine {
         if fault.noted {
             self.work.threads[tid].fault = None;
         }
+        if self.was_written_back(slot, pfn) {
+            return Err(Undone::Again);
+        }
         self.mem.acting.now += self.mem.given.cost.t_major_cpu;
         let flags = self.mem.virt.spaces.vma(vma).flags;
         // Making room may have cost the shadow.
@@ -189,7 +192,9 @@ impl Machine {
     ) -> Outcome<Infallible> {
         // The wanted page must get a frame; the others only if it costs no wait.
         let wanted = self.alloc_user(tid).frame()?;
-        // Reclaim on the way changes nothing about a swap entry; the page is still out.
+        if self.was_written_back(slot, wanted) {
+            return Err(Undone::Again);
+        }
         self.major(tid);
         self.mem.acting.now += self.mem.given.cost.t_major_cpu;
         let window = if self.reads_ahead_by_address() {
@@ -199,18 +204,15 @@ impl Machine {
         };
         let mut read = Vec::with_capacity(window.len());
         for &(s, at) in &window {
-            let cached = self.mem.swap.as_ref().expect("a slot is of a device").cached(s);
-            if matches!(cached, Cached::Folio(_)) {
+            let pfn = match s == slot {
+                true => Some(wanted),
+                false if self.mem.is_in_swapcache(s) => None,
+                false => self.alloc_speculative(tid),
+            };
+            let Some(pfn) = pfn else { continue };
+            if self.was_written_back(s, pfn) {
                 continue;
             }
-            let pfn = if s == slot {
-                wanted
-            } else {
-                match self.alloc_speculative(tid) {
-                    Some(p) => p,
-                    None => continue,
-                }
-            };
             self.enter_swapcache(pfn, s, at, vma, s != slot);
             read.push((s, pfn));
         }
@@ -219,7 +221,8 @@ impl Machine {
             self.mem.lru_drain(&mut *self.policies.lru);
         }
         self.queue_io();
-        if self.mem.frames.has(wanted, flag::LOCKED) {
+        let is_wanted = |&(_, pfn): &(SwapSlot, Pfn)| pfn == wanted;
+        if read.iter().any(is_wanted) && self.mem.frames.has(wanted, flag::LOCKED) {
             let refault = self.mem.frames.has(wanted, flag::WORKINGSET);
             self.retry_fault(tid);
             self.wait_for_folio(tid, wanted, refault);
@@ -228,6 +231,17 @@ impl Machine {
         // A synchronous device read it already; several users share the slot, or the kernel reads
         // nothing past the swap cache.
         Err(Undone::Again)
+    }
+
+    /// True if the reclaim that made room for the page of a slot had zswap write that page back: it is
+    /// in the swap cache now, and the frame is not wanted (`-EEXIST` of `swapcache_prepare`).
+    #[inline]
+    fn was_written_back(&mut self, slot: SwapSlot, pfn: Pfn) -> bool {
+        let there = self.mem.zswap().is_some() && self.mem.is_in_swapcache(slot);
+        if there {
+            self.give_back(pfn);
+        }
+        there
     }
 
     pub(in crate::machine) fn enter_swapcache(

@@ -18,10 +18,10 @@ use crate::machine::reclaim::kswapd::pass_flags;
 use crate::memory::trace::TraceEvent;
 use crate::phys::gfp::{AllocFlags, AllocRequest, GfpFlags, PAGE_ALLOC_COSTLY_ORDER};
 use crate::phys::watermarks::Mark;
-use crate::policy::{ReclaimOutcome, ReclaimRequest, Reclaimer, SWAP_CLUSTER_MAX};
+use crate::policy::{ReclaimOutcome, ReclaimRequest, SWAP_CLUSTER_MAX};
 
 /// Shortest wait of a reclaimer that freed nothing.
-pub(super) const TICK: SimDuration = SimDuration::from_millis(1);
+pub(in crate::machine) const TICK: SimDuration = SimDuration::from_millis(1);
 
 /// Result of an allocation of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -296,12 +296,9 @@ impl Machine {
             for (lowest, highest) in self.zones_to_reclaim(n, req, &mut ready).into_iter().flatten()
             {
                 let pass = ReclaimRequest {
-                    node: n,
-                    by: Reclaimer::Direct,
                     priority,
                     order: req.order,
                     lowest,
-                    highest,
                     target: self.config.batch(SWAP_CLUSTER_MAX),
                     reclaimed: d.freed,
                     may_writepage: may_io,
@@ -310,9 +307,7 @@ impl Machine {
                     force_deactivate: d.force,
                     low_reclaim: d.low,
                     full_walk: d.full_walk,
-                    swappiness: None,
-                    no_cache_trim: false,
-                    one_step: true,
+                    ..ReclaimRequest::direct(n, highest)
                 };
                 let out = self.pass(tid, &pass);
                 d.freed += out.reclaimed;
