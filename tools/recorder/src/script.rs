@@ -130,6 +130,17 @@ pub enum Command {
         process: usize,
         command: Box<Command>,
     },
+    /// The same, and the first process does not wait.
+    Start {
+        process: usize,
+        command: Box<Command>,
+    },
+    /// Until processes have done what they were started with.
+    Wait,
+    /// The first process goes to a group.
+    Join {
+        group: String,
+    },
     Pin {
         cpu: usize,
     },
@@ -308,6 +319,8 @@ struct Known {
     child: bool,
     /// Regions and tables of each process.
     processes: BTreeMap<usize, Known>,
+    /// Commands that processes were started with since the first one waited.
+    under_way: usize,
 }
 
 impl Known {

@@ -9,7 +9,9 @@
 //! What a kernel in the emulator cannot do is refused, at the place of its key. What it has of its
 //! own is listed ([`Planned::own`]).
 
+mod groups;
 mod program;
+mod tasks;
 
 use mmsim::error::{Error, ErrorKind};
 use mmsim::machines::{Catalogue, Policy};
@@ -22,11 +24,16 @@ use mmsim_core::config::cost::CostModel;
 use mmsim_core::config::{Kernel, SwapConfig, VmSysctl};
 use mmsim_lru::MglruConfig;
 
-use program::{Program, Refusal};
+use program::Refusal;
+use tasks::Tasks;
 
 /// Memory of the emulated machine besides the pages that the scenario leaves free: for the kernel,
 /// the initial ramfs, and the program.
 const BESIDES_MIB: u64 = 90;
+/// Memory that a process beside the first takes: page tables, and what it locks of its own.
+const PROCESS: u64 = 3 << 20;
+/// Milliseconds until the statistics of groups have been brought up to date.
+const SETTLES_MS: u64 = 2500;
 /// Most memory of the emulated machine.
 const MOST_MIB: u64 = 8192;
 /// By how many pages the free memory of the second and third repetition differs, and so on: work
@@ -55,6 +62,19 @@ pub struct Planned {
     pub files: bool,
     /// Differences of the recorded machine from the scenario's, a sentence each.
     pub own: Vec<String>,
+}
+
+impl Planned {
+    /// Names of the scenario's own snapshots, in order.
+    pub fn snapshots(&self) -> Vec<&str> {
+        let first = self.scripts.first().into_iter().flatten();
+        first.filter_map(|l| l.strip_prefix("snap ")).collect()
+    }
+
+    /// True if its processes are in memory cgroups.
+    pub fn in_groups(&self) -> bool {
+        self.scripts.iter().flatten().any(|l| l.starts_with("mount cgroup2 "))
+    }
 }
 
 /// Runs of a scenario that are recorded on one kernel.
@@ -172,11 +192,10 @@ const UNLIKE: &[Unlike] = &[
     (
         "machine.run-ahead",
         |r| r.machine.run_ahead != SimDuration::from_micros(100),
-        "one thread runs, leave it out",
+        "a CPU runs one thread, leave it out",
     ),
     ("machine.disk", |r| !r.machine.disks.is_empty(), "the recorder has one disk, leave it out"),
     ("machine.host", |r| r.machine.host.is_some(), "the recorder's machine is no guest"),
-    ("machine.memcg", |r| !r.machine.memcgs.is_empty(), "kernels are recorded without groups"),
     (
         "compaction",
         |r| r.compaction.preset != Catalogue.default_compaction(r.machine.kernel),
@@ -185,27 +204,6 @@ const UNLIKE: &[Unlike] = &[
     ("daemon", |r| !r.daemons.is_empty(), "daemons are not carried over"),
     ("damon", |r| !r.damon.is_empty(), "monitors are not carried over"),
     ("expect-oom", |r| r.expect_oom, "a recording ends when memory runs out"),
-    (
-        "task[1].workload",
-        |r| r.tasks.len() > 1,
-        "the recorder's program does one task at a time, write one task",
-    ),
-    (
-        "task[0].processes",
-        |r| r.tasks[0].processes != 1,
-        "the recorder's program is one process, write 1",
-    ),
-    (
-        "task[0].threads",
-        |r| r.tasks[0].threads != 1,
-        "the recorder's program has one thread, write 1",
-    ),
-    ("task[0].start", |r| r.tasks[0].start.0 != 0, "the recorder's program begins at once"),
-    (
-        "task[0].oom_score_adj",
-        |r| r.tasks[0].oom_score_adj != 0,
-        "one process is recorded, which nothing is killed for, leave it out",
-    ),
 ];
 
 fn one(
@@ -217,10 +215,10 @@ fn one(
     if let Some((key, _, what)) = UNLIKE.iter().find(|(_, is, _)| is(run)) {
         return Err(((*key).into(), format!(": {what}")));
     }
-    let task = &run.tasks[0];
-    let program = program::program(&task.work).map_err(|(k, w)| (format!("task[0].{k}"), w))?;
+    let tasks = tasks::tasks(run)?;
     let free = free_at_start(run);
-    let tables: u64 = program.tables.iter().map(|t| u64::from(t.0) * 8).sum();
+    let tables: u64 = tasks.tables().iter().map(|t| u64::from(t.0) * 8).sum();
+    let tables = (tables + PROCESS) * tasks.len() as u64 - PROCESS;
     let mib = free * 33 / 32 / 256 + (tables >> 20) + BESIDES_MIB;
     let mem_mib = mib.next_multiple_of(32);
     if mem_mib > MOST_MIB {
@@ -245,19 +243,28 @@ fn one(
     if run.bounds {
         own.push("The optimum that `bounds` asks for is not computed.".into());
     }
+    own.extend(tasks.own(run));
     own.extend(swap(&run.machine.swap, &mut set_up)?);
-    let files = !program.files.is_empty();
+    let files = tasks.files();
     own.extend(self::files(run, files, &mut set_up)?);
     set_up.extend(sysctls(&run.machine.vm, run.machine.kernel, files)?);
-    let script = |nth: usize| script(&set_up, &program, run.seed + nth as u64, free, nth);
+    set_up.extend(groups::groups(&run.machine)?);
+    if !run.machine.memcgs.is_empty() {
+        own.push(
+            "The kernel charges groups in batches, also for page tables and slab. What processes \
+             hold before the work begins belongs to the root."
+                .into(),
+        );
+    }
+    let script = |nth: usize| script(&set_up, &tasks, run.seed + nth as u64, free, nth);
     Ok(Planned {
         scenario: scenario.to_string(),
         id: id(run, lru),
         lru,
         scripts: (0..repetitions).map(script).collect(),
         mem_mib,
-        accesses: program.accesses + program.fills,
-        seconds: seconds(&program, free),
+        accesses: tasks.sum(|p| p.accesses + p.fills),
+        seconds: seconds(run, &tasks, free),
         files,
         own,
     })
@@ -378,24 +385,31 @@ fn sysctls(vm: &VmSysctl, kernel: Kernel, files: bool) -> Result<Vec<String>, Re
 }
 
 /// The commands of a repetition.
-fn script(set_up: &[String], program: &Program, seed: u64, free: u64, nth: usize) -> Vec<String> {
-    let tables = program.tables.iter().enumerate();
+fn script(set_up: &[String], tasks: &Tasks, seed: u64, free: u64, nth: usize) -> Vec<String> {
+    let tables = tasks.tables().iter().enumerate();
     let tables = tables.map(|(i, (ranks, theta))| format!("table {i} {ranks} {theta}"));
     // 0, -96, 96, -192, 192, ..
     let step = nth.div_ceil(2) as i64 * APART * if nth % 2 == 1 { -1 } else { 1 };
     let free = free.saturating_add_signed(step);
-    let begin = ["mlockself".into(), "snapx boot".into(), format!("ballast {free}")];
-    let start = ["snapx start".into(), format!("seed {seed}")];
-    let all = set_up.iter().cloned().chain(tables).chain(begin).chain(start);
-    all.chain(program.lines.iter().cloned()).chain(["snapx end".into()]).collect()
+    let all = set_up.iter().cloned().chain(tables).chain(["mlockself".into()]);
+    let all = all.chain(tasks.processes());
+    let all = all.chain(["snapx boot".into(), format!("ballast {free}")]);
+    // Until statistics of groups were brought up to date once, 2 s after the boot, every pass over a
+    // group does it (Linux 6.12 mm/memcontrol.c, `mem_cgroup_flush_stats_ratelimited`).
+    let groups = set_up.iter().any(|l| l.starts_with("mount cgroup2 "));
+    let settles = groups.then(|| format!("sleepms {SETTLES_MS}"));
+    let all = all.chain(tasks.joins()).chain(settles);
+    let all = all.chain(["snapx start".into()]).chain(tasks.lines(seed));
+    all.chain(["snapx end".into()]).collect()
 }
 
 /// Seconds of a core for a repetition at most, about. An emulated second takes ten. A page that is
 /// filled takes 10 us, an access half a microsecond, and one that misses 20 us more; where not all
-/// pages fit, each may miss. Booting takes 20 s.
-fn seconds(program: &Program, free: u64) -> u64 {
-    let miss = if program.pages > free { 20.0 } else { 0.0 };
-    let us = program.fills as f64 * 10.0 + program.accesses as f64 * (0.5 + miss);
+/// pages fit, or groups have limits, each may miss. Booting takes 20 s.
+fn seconds(run: &RunSpec, tasks: &Tasks, free: u64) -> u64 {
+    let limited = run.machine.memcgs.iter().any(|g| g.high.is_some() || g.max.is_some());
+    let miss = if limited || tasks.sum(|p| p.pages) > free { 20.0 } else { 0.0 };
+    let us = tasks.sum(|p| p.fills) as f64 * 10.0 + tasks.sum(|p| p.accesses) as f64 * (0.5 + miss);
     20 + (us * 10.0 / 1e6).ceil() as u64
 }
 

@@ -1,6 +1,6 @@
 //! The work of a task as commands of the recorder's program.
 //!
-//! The program of a recording is one process with one thread, which works off a list of commands.
+//! A process of the recorder has one thread, which works off a list of commands.
 //! Regions become mappings under numbers, laws become tables, and steps become passes and draws. A
 //! window is written out turn by turn, because commands have no memory of their own.
 //!
@@ -50,9 +50,11 @@ pub(super) struct Program {
     pub(super) files: Vec<String>,
 }
 
-/// The program that does a task's work.
-pub(super) fn program(work: &WorkloadSpec) -> Result<Program, Refusal> {
-    let mut program = Program::default();
+/// The program that does a task's work. Tables and files of the task before it are its own as well.
+pub(super) fn program(work: &WorkloadSpec, before: Option<&Program>) -> Result<Program, Refusal> {
+    let (tables, files) =
+        before.map_or_else(Default::default, |b| (b.tables.clone(), b.files.clone()));
+    let mut program = Program { tables, files, ..Program::default() };
     match work {
         WorkloadSpec::Zipf(w) | WorkloadSpec::Uniform(w) => program.zipf(w)?,
         WorkloadSpec::Sequential(w) | WorkloadSpec::Cyclic(w) => program.passes(w)?,

@@ -12,7 +12,7 @@ mod recording;
 mod simulated;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::runner;
 use mmsim_core::base::settings::Settings as _;
@@ -21,7 +21,7 @@ use mmsim_lru::MglruConfig;
 use serde::{Deserialize, Serialize};
 
 use super::machine;
-use super::point::Point;
+use super::point::{Experiment, Point};
 use super::reading::{json_files, read_folder};
 use alike::steps_alike;
 use mmsim::cells::{Cell, Cells};
@@ -216,10 +216,24 @@ impl Decisions {
 /// A file of either folder cannot be read, is not of the form, or names a point or kernel that is
 /// not there.
 pub fn decisions(dir: &Path, folder: &Path, jobs: Option<usize>) -> Result<Decisions, Error> {
-    let experiments = read_folder(dir)?;
+    let files = json_files(folder, "recorded decisions, such as `evidence/decisions`")?;
+    of_files(&read_folder(dir)?, &dir.display().to_string(), &files, jobs)
+}
+
+/// Replays the decisions recorded in these files, of points of these experiments, which stand in
+/// `dir`.
+///
+/// # Errors
+/// A file cannot be read, is not of the form, or names a point or kernel that is not there.
+pub fn of_files(
+    experiments: &[Experiment],
+    dir: &str,
+    files: &[PathBuf],
+    jobs: Option<usize>,
+) -> Result<Decisions, Error> {
     let mut read = Vec::new();
-    for path in json_files(folder, "recorded decisions, such as `evidence/decisions`")? {
-        let text = files::read_text(&path, "recorded decisions")?;
+    for path in files {
+        let text = files::read_text(path, "recorded decisions")?;
         let name = path.display().to_string();
         let recording: Recording = serde_json::from_str(&text).map_err(|e| {
             files::bad_json(&e, &text, &name, "recording of decisions")
@@ -230,9 +244,9 @@ pub fn decisions(dir: &Path, folder: &Path, jobs: Option<usize>) -> Result<Decis
                 .help("`tools/recorder/decisions.sh` writes this form")
         };
         let calls = recording.read().map_err(bad)?;
-        let point = recording.point_of(&experiments).map_err(|what| {
-            bad(what).help(format!("the points are those of `{}`", dir.display()))
-        })?;
+        let point = recording
+            .point_of(experiments)
+            .map_err(|what| bad(what).help(format!("the points are those of `{dir}`")))?;
         let same = |(r, ..): &&(Recording, Vec<Call>, &Point)| {
             (&r.experiment, &r.point, r.repetition)
                 == (&recording.experiment, &recording.point, recording.repetition)

@@ -63,12 +63,12 @@ fn built(p: &Point, replay: usize) -> Result<Machine, String> {
     threads.extend(child.map(|c| Box::new(c) as Box<dyn Workload>));
     let mut contents = contents::of(&script)?;
     let mut of_process = |nth| contents.remove(&nth).unwrap_or_default();
-    let first = TaskConfig::new("workload", threads);
+    let first = TaskConfig::new("workload", threads).with_memcg(script.setup.joined);
     let mut tasks = vec![first.with_contents_in_turn(of_process(None))];
     tasks.extend(script.processes.iter().enumerate().map(|(nth, process)| {
         let workload = script.workload_of(process).paced(cost::pace());
         TaskConfig::new(process.number.to_string(), vec![Box::new(workload)])
-            .with_memcg(Some(process.group))
+            .with_memcg(process.group)
             .with_oom_score_adj(process.oom_score_adj)
             .with_contents_in_turn(of_process(Some(nth)))
             .meeting_the_one_before()

@@ -159,6 +159,106 @@ snapx end";
     assert_eq!((p.id.as_str(), p.mem_mib), ("default-classic-6.12", 128));
 }
 
+const GROUPS: &str = r#"name = "g"
+[machine]
+memory = "16MiB"
+memcg-mount = ["memory_recursiveprot"]
+memcg = [
+    { name = "pod", max = "8MiB", low = "100 pages" },
+    { name = "pod/a", high = "9 pages", swap-max = "7 pages", oom-group = true },
+    { name = "b", min = "5 pages" },
+]
+[[task]]
+name = "first"
+workload = "zipf"
+theta = 0.9
+memory = "100 pages"
+accesses = 5
+memcg = "pod/a"
+[[task]]
+workload = "cyclic"
+memory = "30 pages"
+passes = 2
+write = true
+memcg = "b"
+start = "10ms"
+processes = 2
+oom_score_adj = -3
+[[task]]
+workload = "uniform"
+memory = "100 pages"
+accesses = 6
+write-permille = 0
+"#;
+
+/// Written by hand likewise. The first process is that of the first task; each other one has a
+/// generator of its own, begins when its task does, and gives its memory back at its end.
+#[test]
+fn groups_and_processes_become_commands() {
+    let p = of(GROUPS, Kernel::V6_12).expect("a plan");
+    let expected = "\
+mount cgroup2 none /cg memory_recursiveprot
+write /cg/cgroup.subtree_control +memory
+mkdir /cg/pod
+write /cg/pod/cgroup.subtree_control +memory
+write /cg/pod/memory.low 409600
+write /cg/pod/memory.max 8388608
+mkdir /cg/pod/a
+write /cg/pod/a/memory.high 36864
+write /cg/pod/a/memory.swap.max 28672
+write /cg/pod/a/memory.oom.group 1
+mkdir /cg/b
+write /cg/b/memory.min 20480
+table 0 100 0.9
+table 1 100 0
+mlockself
+process 1 /cg/b
+on 1 write /proc/self/oom_score_adj -3
+process 2 /cg/b
+on 2 write /proc/self/oom_score_adj -3
+process 3 -
+snapx boot
+ballast 3840
+join /cg/pod/a
+sleepms 2500
+snapx start
+start 1 seed 1001
+start 1 sleepms 10
+start 1 anon 0 30
+start 1 fill 0 0 30
+start 1 fill 0 0 30
+start 1 unmap 0
+start 2 seed 2001
+start 2 sleepms 10
+start 2 anon 0 30
+start 2 fill 0 0 30
+start 2 fill 0 0 30
+start 2 unmap 0
+start 3 seed 3001
+start 3 anon 0 100
+start 3 fill 0 0 100
+start 3 zipf 0 1 6 0 61 0
+start 3 unmap 0
+seed 1
+anon 0 100
+fill 0 0 100
+snap populate
+zipf 0 0 5 0 61 0
+snap access
+unmap 0
+wait
+snapx end";
+    let begin = p.scripts[0].iter().position(|l| l.starts_with("mount ")).expect("groups");
+    assert_eq!(p.scripts[0][begin..].join("\n"), expected);
+    let script = Script::parse(&p.scripts[0]).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(script.not_yet, []);
+    assert_eq!(script.setup.joined, Some(1));
+    assert_eq!(
+        script.processes.iter().map(|p| p.group).collect::<Vec<_>>(),
+        [Some(2), Some(2), None]
+    );
+}
+
 const MAPPED: &str = r#"name = "m"
 [machine]
 memory = "16MiB"
@@ -296,9 +396,21 @@ fn what_cannot_be_carried_over() {
     golden.is("file-device", &f.mmsim(&["record", "p.toml", "--kernel", "6.12", "--dry-run"]));
     f.write("p.toml", MAPPED.replacen("pages = 50", "pages = 65537", 1));
     golden.is("large-file", &f.mmsim(&["record", "p.toml", "--kernel", "6.12", "--dry-run"]));
-    let uniform = "[[task]]\nworkload = \"uniform\"\nmemory = \"1MiB\"\naccesses = 9\n[[task]]";
-    f.write("p.toml", PHASED.replacen("[[task]]", uniform, 1));
-    golden.is("two-tasks", &f.mmsim(&["record", "p.toml", "--kernel", "6.12", "--dry-run"]));
+    for (name, from, to) in [
+        ("threads", "processes = 2", "threads = 2"),
+        ("many-processes", "processes = 2", "processes = 64"),
+        ("start", "\"10ms\"", "\"10us\""),
+        ("inner-group", "memcg = \"pod/a\"", "memcg = \"pod\""),
+        ("swap-high", "swap-max", "swap-high"),
+        ("group-until", "min = ", "until = \"1s\", min = "),
+        ("two-options", "[\"memory_rec", "[\"memory_localevents\", \"memory_rec"),
+        ("oom_score_adj", "accesses = 5", "accesses = 5\noom_score_adj = 3"),
+        ("second-task", "accesses = 6", "accesses = 6\nthink = \"1us\""),
+    ] {
+        assert!(GROUPS.contains(from), "{from}");
+        f.write("p.toml", GROUPS.replacen(from, to, 1));
+        golden.is(name, &f.mmsim(&["record", "p.toml", "--kernel", "6.12", "--dry-run"]));
+    }
     f.write(
         "p.toml",
         "[machine]\nmemory = \"16MiB\"\n[[task]]\nworkload = \"kernel-alloc\"\norder = 0\n\
@@ -310,6 +422,45 @@ fn what_cannot_be_carried_over() {
     golden.is("kernel-not-modelled", &f.mmsim(&["record", "p.toml", "--kernel", "6.2"]));
     std::fs::create_dir(f.path("empty")).expect("a folder");
     golden.is("folder-without-kernel", &f.mmsim(&["record", "p.toml", "--kernel", "empty"]));
+}
+
+/// Two processes at the same time, each in a group that is smaller than its memory. So reclaim has to
+/// come from the groups' limits, and takes from each what it has above its limit, whatever it is
+/// that the other does meanwhile.
+#[test]
+fn a_recording_in_groups() {
+    let f = Folder::new();
+    let keep = repository("evidence/scenarios").display().to_string();
+    let scenario = repository("scenarios/suites/groups.toml").display().to_string();
+    let args =
+        ["record", &scenario, "--kernel", "6.12", "--set", "machine.cpus=1", "--keep", &keep];
+    let said = f.mmsim(&[&args[..], &["--format", "json"]].concat());
+    let v: serde_json::Value = serde_json::from_str(&said.stdout).expect(&said.stderr);
+    let rows = v["points"].as_array().expect("rows");
+    let of = |phase: &str, counter: &str| {
+        let is = |r: &&serde_json::Value| r["phase"] == phase && r["counter"] == counter;
+        let row = rows.iter().find(is).unwrap_or_else(|| panic!("{phase} {counter}"));
+        ["recorded", "simulated"].map(|key| row[key].as_f64().expect("a number"))
+    };
+    for (phase, counter, share) in [
+        ("populate even", "memory.current", 0.05),
+        ("populate popular", "memory.current", 0.05),
+        ("populate even", "memory.swap.current", 0.05),
+        ("populate popular", "memory.swap.current", 0.05),
+        ("access popular", "pgactivate", 0.1),
+        ("access", "pswpin", 0.1),
+    ] {
+        let [recorded, simulated] = of(phase, counter);
+        assert!(recorded > 500.0, "{phase} {counter}: {recorded}");
+        assert!((simulated / recorded - 1.0).abs() < share, "{phase} {counter}: {simulated}");
+    }
+    let told = f.mmsim(&[&args[..], &["--decisions"]].concat());
+    assert_eq!(told.code, Some(2));
+    assert!(
+        told.stderr.contains("has groups, whose decisions are not told apart"),
+        "{}",
+        told.stderr
+    );
 }
 
 /// A kept recording is replayed as `validate` replays it, without an emulator or a kernel, and the

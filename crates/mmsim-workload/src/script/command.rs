@@ -259,7 +259,7 @@ pub enum Command {
     CompactMemory,
     /// `spawn`: a child begins, see [`Child`]; goes on when its pages are written.
     Spawn,
-    /// `on` of another process than before: all processes meet, and one of them goes on.
+    /// All processes meet, and those whose turn it is go on (`on`, `start`, `wait`).
     Meet,
     /// A write to `memory.reclaim` of a group.
     Reclaim {

@@ -25,15 +25,15 @@ pub struct ScriptGroup {
     pub oom_group: bool,
 }
 
-/// A process of a script in a group of its own (`process`).
+/// A process of a script besides the first (`process`).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ScriptProcess {
     /// Its number.
     pub number: u16,
-    /// Position of its group in [`super::ScriptSetup::groups`].
-    pub group: usize,
+    /// Position of its group in [`super::ScriptSetup::groups`]; `None`: the root.
+    pub group: Option<usize>,
     /// `oom_score_adj`, -1000 to 1000.
     pub oom_score_adj: i16,
-    /// Its commands, with [`Command::Meet`] wherever the turn goes to another process.
+    /// Its commands, with [`Command::Meet`] wherever it waits for others.
     pub commands: Vec<Command>,
 }

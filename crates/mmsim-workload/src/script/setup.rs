@@ -67,6 +67,8 @@ pub struct ScriptSetup {
     pub zswap: Option<ZswapConfig>,
     /// Memory cgroups in order of creation.
     pub groups: Vec<ScriptGroup>,
+    /// Position in `groups` of the group that the first process joins; `None`: the root.
+    pub joined: Option<usize>,
     /// The options with which their file system is mounted; none: it is not mounted.
     pub cgroup2: Option<String>,
     /// Type and device of the mounted file system.

@@ -13,6 +13,8 @@ pub struct Process {
     pid: i32,
     commands: PipeWriter,
     replies: PipeReader,
+    /// Commands that it was given and has not answered, as far as the first process has looked.
+    pending: usize,
 }
 
 /// Outcome of a command.
@@ -50,7 +52,7 @@ impl Process {
             }
             Some(pid) => {
                 drop((orders, answers));
-                let mut process = Process { pid, commands, replies };
+                let mut process = Process { pid, commands, replies, pending: 0 };
                 match process.order(LOCK) {
                     Reply::Done => Ok(process),
                     reply => Err(format!("the process does not answer: {reply:?}")),
@@ -66,13 +68,32 @@ impl Process {
 
     /// Has it carry out a command, and waits.
     pub fn order(&mut self, number: u32) -> Reply {
-        let mut byte = [0];
-        let sent = self.commands.write_all(&number.to_le_bytes());
-        match sent.and_then(|()| self.replies.read_exact(&mut byte)) {
-            Ok(()) if byte == [1] => Reply::Done,
-            Ok(()) => Reply::Failed,
+        match self.start(number) {
+            Reply::Done => self.wait(),
+            reply => reply,
+        }
+    }
+
+    /// Has it carry out a command as soon as it has done those before.
+    pub fn start(&mut self, number: u32) -> Reply {
+        self.pending += 1;
+        match self.commands.write_all(&number.to_le_bytes()) {
+            Ok(()) => Reply::Done,
             Err(_) => Reply::Ended,
         }
+    }
+
+    /// Waits until it has done all its commands.
+    pub fn wait(&mut self) -> Reply {
+        let mut byte = [0];
+        while self.pending > 0 {
+            match self.replies.read_exact(&mut byte) {
+                Ok(()) if byte == [1] => self.pending -= 1,
+                Ok(()) => return Reply::Failed,
+                Err(_) => return Reply::Ended,
+            }
+        }
+        Reply::Done
     }
 }
 

@@ -65,33 +65,46 @@ pub fn all(commands: &[Command]) -> Result<(), String> {
                 let started = started.map_err(|e| format!("{command:?}: {e}"))?;
                 state.processes.insert(*process, started);
             }
-            Command::On { process, .. } => on(*process, i, &mut state)?,
+            Command::On { process, .. } => with(*process, &mut state, |p| p.order(i as u32))?,
+            Command::Start { process, .. } => with(*process, &mut state, |p| p.start(i as u32))?,
+            Command::Wait => {
+                let all: Vec<usize> = state.processes.keys().copied().collect();
+                all.into_iter().try_for_each(|p| with(p, &mut state, Process::wait))?;
+            }
             _ => one(command, &mut state).map_err(|e| format!("{command:?}: {e}"))?,
         }
     }
     Ok(())
 }
 
-/// Starts a process in a group.
+/// Starts a process in a group, or in the root.
 fn joined(commands: &[Command], group: &str, state: &mut State) -> Result<Process, String> {
     let process = Process::spawn(|i| {
-        let Command::On { process, command } = &commands[i] else { return false };
+        let (Command::On { process, command } | Command::Start { process, command }) = &commands[i]
+        else {
+            return false;
+        };
         let done = one(command, state);
         if let Err(e) = &done {
             println!("@error process {process}: {command:?}: {e}");
         }
         done.is_ok()
     })?;
-    put(&format!("{group}/cgroup.procs"), &process.pid().to_string())?;
+    if group != "-" {
+        put(&format!("{group}/cgroup.procs"), &process.pid().to_string())?;
+    }
     Ok(process)
 }
 
-/// Has a process carry out its command, the i-th of the script. A process that is killed meanwhile
-/// is a result.
-fn on(process: usize, i: usize, state: &mut State) -> Result<(), String> {
+/// Gives a process commands, or waits for it. A process that is killed meanwhile is a result.
+fn with(
+    process: usize,
+    state: &mut State,
+    ask: impl FnOnce(&mut Process) -> Reply,
+) -> Result<(), String> {
     // One that was killed does nothing more.
     let Some(running) = state.processes.get_mut(&process) else { return Ok(()) };
-    match running.order(i as u32) {
+    match ask(running) {
         Reply::Done => Ok(()),
         Reply::Failed => Err(format!("process {process} failed")),
         Reply::Ended => {
@@ -190,7 +203,12 @@ fn one(command: &Command, state: &mut State) -> Result<(), String> {
             let child = std::process::Command::new(&words[0]).args(&words[1..]).spawn();
             child.map(drop).map_err(|e| format!("{}: {e}", words[0]))?;
         }
-        Command::Process { .. } | Command::On { .. } => return Err("of the first process".into()),
+        Command::Join { group } => {
+            put(&format!("{group}/cgroup.procs"), &std::process::id().to_string())?;
+        }
+        Command::Process { .. } | Command::On { .. } | Command::Start { .. } | Command::Wait => {
+            return Err("of the first process".into());
+        }
         Command::File { region, path, pages, random } => {
             regions.insert(*region, Mapping::of_file(path, *pages, *random)?);
         }

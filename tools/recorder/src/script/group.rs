@@ -4,6 +4,8 @@ use super::{Command, Known, Words};
 
 /// Highest number of a process.
 const MAX_PROCESSES: u64 = 4096;
+/// Commands that processes are started with at a time: a pipe holds as many numbers.
+pub const MAX_UNDER_WAY: usize = 16_000;
 
 impl Words<'_> {
     /// The operands of `mount`.
@@ -42,21 +44,40 @@ impl Words<'_> {
                 }
                 Command::Process { process, group }
             }
-            "on" => {
+            "join" => Command::Join { group: self.word("the path of its group")?.to_string() },
+            "wait" => {
+                known.under_way = 0;
+                Command::Wait
+            }
+            "on" | "start" => {
                 let process = self.number("the process")?;
+                let starts = name == "start";
+                known.under_way += usize::from(starts);
+                if !starts && known.under_way > 0 {
+                    return Err("processes are under way, write `wait` before".into());
+                }
+                if known.under_way > MAX_UNDER_WAY {
+                    return Err(format!("more than {MAX_UNDER_WAY} commands without `wait`"));
+                }
                 let mut own = known
                     .processes
                     .remove(&process)
                     .ok_or_else(|| format!("there is no process {process}"))?;
                 let rest: Vec<&str> = self.rest.by_ref().collect();
-                if let Some(name @ ("snap" | "snapx" | "on" | "process" | "mount" | "spawn")) =
-                    rest.first().copied()
+                if let Some(
+                    name @ ("snap" | "snapx" | "on" | "start" | "wait" | "join" | "process"
+                    | "mount" | "spawn"),
+                ) = rest.first().copied()
                 {
                     return Err(format!("`{name}` is a command of the first process"));
                 }
                 let command = Words::of(&rest.join(" ")).command(&mut own)?;
                 known.processes.insert(process, own);
-                Command::On { process, command: Box::new(command) }
+                let command = Box::new(command);
+                match starts {
+                    true => Command::Start { process, command },
+                    false => Command::On { process, command },
+                }
             }
             "exec" => {
                 let path = self.word("the path")?.to_string();

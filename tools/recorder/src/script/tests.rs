@@ -41,6 +41,24 @@ fn a_process_has_regions_of_its_own_and_the_tables_before_it() {
 }
 
 #[test]
+fn processes_that_were_started_are_waited_for() {
+    let begin = "process 7 -\njoin /cg/a\nstart 7 anon 0 4\n";
+    let all = parse(&format!("{begin}wait\non 7 pin 0")).unwrap_or_else(|e| panic!("{e}"));
+    let anon = Box::new(Command::Anon { region: 0, pages: 4 });
+    assert_eq!(
+        all[1..4],
+        [
+            Command::Join { group: "/cg/a".into() },
+            Command::Start { process: 7, command: anon },
+            Command::Wait,
+        ]
+    );
+    assert!(refused(&format!("{begin}on 7 pin 0")).ends_with("write `wait` before"));
+    let many = "start 7 sleepms 0\n".repeat(group::MAX_UNDER_WAY);
+    assert!(refused(&format!("{begin}{many}")).ends_with("commands without `wait`"));
+}
+
+#[test]
 fn swap_is_on_a_device_of_so_many_pages() {
     let text = "swapon /dev/nullb0 262144\nzram 8192\nzram 8192 5\nswapon /dev/a 2 32767";
     let all = parse(text).unwrap_or_else(|e| panic!("{e}"));

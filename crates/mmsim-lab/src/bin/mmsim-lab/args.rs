@@ -106,7 +106,7 @@ pub(crate) struct ValidateArgs {
 Examples:
   mmsim-lab record scenarios/zipf-anon.toml --kernel 6.12 --dry-run
   mmsim-lab record scenarios/zipf-anon.toml --kernel k612 --variant v6.12 --at 'task[0].theta=0.9'
-  mmsim-lab record my.toml --kernel k612 --set machine.cpus=1 --brief
+  mmsim-lab record my.toml --kernel k612 --set machine.cpus=1 --brief --decisions
 
 Run it in the repository: it uses tools/recorder. docs/recording.md says how to get a kernel, and
 what can be carried over.")]
@@ -136,6 +136,10 @@ pub(crate) struct RecordArgs {
     /// Print the scripts and how long they take, and record nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// Record single decisions of reclaim too, up to the end of PHASE, and print the first that
+    /// differs [default: the second phase]
+    #[arg(long, value_name = "PHASE", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["dry_run", "format"])]
+    pub decisions: Option<String>,
     /// In the table: only the counters that distinguish policies
     #[arg(long)]
     pub brief: bool,

@@ -208,6 +208,38 @@ pub(crate) fn record(
     }
 }
 
+/// The file of single decisions of a run's first repetition, up to the end of a phase. What is
+/// missing is recorded.
+pub(crate) fn decisions(
+    keep: &Path,
+    p: &Planned,
+    kernel: &Kernel,
+    phase: &str,
+) -> Result<PathBuf, Failure> {
+    let folder = keep.join(&p.scenario).join("decisions");
+    let out = folder.join(format!("{}.json", p.id));
+    if out.exists() {
+        return Ok(out);
+    }
+    let dir = ready(kernel)?;
+    // The recorder takes the name of the experiment from that of the file.
+    let points = folder.join("points");
+    std::fs::create_dir_all(&points).map_err(|e| Failure::file("create", &points, &e))?;
+    let point = points.join(format!("{}.json", p.scenario));
+    let kept = file_of(keep, p, "json");
+    std::fs::copy(&kept, &point).map_err(|e| Failure::file("copy", &kept, &e))?;
+    exit::remark(&format!("{}: recording decisions up to `{phase}`", p.id));
+    let mut command = Command::new(Path::new(RECORDER).join("decisions.sh"));
+    command.arg("-o").arg(&out).args(["-u", phase]);
+    if p.files {
+        command.arg("-f").arg(image(keep)?);
+    }
+    command.arg(dir).arg(format!("{}:{}", point.display(), p.id)).arg(p.mem_mib.to_string());
+    let done = run(command.stdout(Stdio::null()), "tools/recorder/decisions.sh");
+    let _ = std::fs::remove_dir_all(&points);
+    done.map(|_| out)
+}
+
 /// The image of the files that programs read, which all recordings of a folder share.
 fn image(keep: &Path) -> Result<PathBuf, Failure> {
     let path = keep.join("files.img");

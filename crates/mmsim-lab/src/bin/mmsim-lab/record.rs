@@ -8,6 +8,7 @@ use mmsim::scenario::Scenario;
 use mmsim::selection::Selection;
 use mmsim_core::config;
 use mmsim_lab::record::{Planned, plan};
+use mmsim_lab::validate::decisions::{DecisionRow, ROOM, of_files};
 use mmsim_lab::validate::document::Validation;
 use mmsim_lab::validate::point::{Experiment, Point};
 use mmsim_lab::validate::rows::PointRow;
@@ -66,9 +67,69 @@ pub(crate) fn record(args: &RecordArgs) -> Result<Ending, Failure> {
     let told = |done, total| progress.show(done, total, "");
     let validation = replayed(points.collect(), args.jobs, &told)?;
     drop(progress);
-    let for_people = || report(&planned, &experiments, &validation, args.brief);
+    let decided = match &args.decisions {
+        Some(phase) => Some(decided(args, &planned, &experiments, &kernel, phase)?),
+        None => None,
+    };
+    let for_people = || {
+        report(&planned, &experiments, &validation, args.brief) + decided.as_deref().unwrap_or("")
+    };
     args.output.emit(for_people, || validation.to_json(), || validation.to_csv())?;
     Ok(Ending::Done)
+}
+
+/// Single decisions of each run: how many are as the kernel's, and the first that differs.
+fn decided(
+    args: &RecordArgs,
+    planned: &[Planned],
+    experiments: &[Experiment],
+    kernel: &Kernel,
+    phase: &str,
+) -> Result<String, Failure> {
+    let mut files = Vec::new();
+    for p in planned {
+        let snapshots = p.snapshots();
+        let phase = match phase {
+            "" => snapshots.get(1).or(snapshots.last()).copied().unwrap_or("end"),
+            phase if snapshots.contains(&phase) || phase == "end" => phase,
+            phase => {
+                let names: Vec<&str> = snapshots.iter().copied().chain(["end"]).collect();
+                return Err(Error::unknown_word("--decisions: no phase", phase, &names).into());
+            }
+        };
+        if p.in_groups() {
+            return Err(Failure::said(format!(
+                "--decisions: {} has groups, whose decisions are not told apart; leave it out",
+                p.id
+            )));
+        }
+        files.push(emulator::decisions(&args.keep, p, kernel, phase)?);
+    }
+    let shown = args.keep.display().to_string();
+    let all = of_files(experiments, &shown, &files, args.jobs)?;
+    Ok(all.recordings.iter().map(first_other).collect())
+}
+
+fn first_other(r: &DecisionRow) -> String {
+    let number = |n: u64| grouped(n as f64);
+    let told = |first: &Option<String>, none: &str| match first {
+        Some(first) => format!("  the first that differs: {first}\n"),
+        None => format!("  {none}\n"),
+    };
+    let mut out = format!(
+        "\n{} {}: single decisions\n{} of {} are as the kernel's, from what the kernel was given.\n",
+        r.experiment,
+        r.point,
+        number(r.alike),
+        number(r.decided)
+    );
+    out += &table::wrap(&told(&r.first_other, "none differs"), 4);
+    out += &format!(
+        "{} of {} calls have results within 10 % or {ROOM} pages of the kernel's.\n",
+        number(r.near),
+        number(r.calls)
+    );
+    out + &table::wrap(&told(&r.first_parting, "none is farther off"), 4)
 }
 
 fn time(seconds: u64) -> String {

@@ -21,6 +21,8 @@ pub(super) struct Processes {
     regions: Vec<BTreeMap<u16, Region>>,
     /// The one whose turn it is; none: the first process of the script.
     turn: Option<usize>,
+    /// Some have been started and nothing has waited for them yet.
+    under_way: bool,
 }
 
 impl Parser {
@@ -30,6 +32,11 @@ impl Parser {
             return;
         }
         self.processes.turn = turn;
+        self.meet();
+    }
+
+    /// Every process waits here for all others.
+    fn meet(&mut self) {
         self.script.commands.push(Command::Meet);
         self.script.processes.iter_mut().for_each(|p| p.commands.push(Command::Meet));
     }
@@ -38,9 +45,25 @@ impl Parser {
     pub(super) fn last_turn(&mut self) {
         self.turn_to(None);
         if !self.script.processes.is_empty() {
-            self.script.commands.push(Command::Meet);
-            self.script.processes.iter_mut().for_each(|p| p.commands.push(Command::Meet));
+            self.meet();
         }
+    }
+
+    /// `wait`: until the processes have done what `start` gave them.
+    pub(super) fn wait(&mut self) {
+        if std::mem::take(&mut self.processes.under_way) {
+            self.meet();
+        }
+    }
+
+    /// `join path`: the first process goes to a group.
+    pub(super) fn join(&mut self, w: &mut Words<'_>) -> Result<(), ScriptError> {
+        let path = w.usage("join /cg/group").word("the group")?;
+        let group = self.group(path, w)?;
+        if self.touched || self.script.setup.joined.replace(group).is_some() {
+            return Err(w.error(path, "join one group, before the first access"));
+        }
+        Ok(())
     }
 
     /// `mkdir path`.
@@ -151,9 +174,11 @@ impl Parser {
 
     /// `process number path`.
     pub(super) fn process(&mut self, w: &mut Words<'_>) -> Result<(), ScriptError> {
-        let number = w.usage("process number /cg/group").number("the process", 1..=4096)?;
-        let path = w.word("the group")?;
-        let group = self.group(path, w)?;
+        let number = w.usage("process number /cg/group|-").number("the process", 1..=4096)?;
+        let group = match w.word("the group")? {
+            "-" => None,
+            path => Some(self.group(path, w)?),
+        };
         let at = self.script.processes.len();
         if self.touched || self.processes.by_number.insert(number, at).is_some() {
             let found = number.to_string();
@@ -164,11 +189,13 @@ impl Parser {
         Ok(())
     }
 
-    /// `on number command ..`: the command in the process.
-    pub(super) fn on(&mut self, line: usize, text: &str) -> Result<(), ScriptError> {
+    /// `on number command ..`: the command in the process, while others wait; `start number command
+    /// ..`: while they go on.
+    pub(super) fn in_process(&mut self, line: usize, text: &str) -> Result<(), ScriptError> {
         let mut w = Words::new(line, text);
-        w.optional();
-        let number: u16 = w.usage("on number command ..").number("the process", 1..=4096)?;
+        let starts = w.optional() == Some("start");
+        let usage = if starts { "start number command .." } else { "on number command .." };
+        let number: u16 = w.usage(usage).number("the process", 1..=4096)?;
         let Some(&at) = self.processes.by_number.get(&number) else {
             return Err(w.error(&number.to_string(), "write a process that `process` began"));
         };
@@ -178,8 +205,8 @@ impl Parser {
         let mut words = Words::new(line, rest);
         match words.optional() {
             // Which CPU it runs on is the scheduler's choice here.
-            Some("pin") => return Ok(()),
-            Some("write") => {
+            Some("pin") if !starts => return Ok(()),
+            Some("write") if !starts => {
                 let path = words.usage("write path value").word("the path")?;
                 if path != "/proc/self/oom_score_adj" {
                     return Err(words.error(path, "write /proc/self/oom_score_adj"));
@@ -188,14 +215,23 @@ impl Parser {
                     words.number("the value", -1000..=1000)?;
                 return words.end();
             }
-            Some("anon" | "contents" | "unmap" | "fill" | "scan" | "zipf" | "seed" | "sleepms" | "madvise") => {}
+            Some(
+                "anon" | "contents" | "file" | "unmap" | "fill" | "scan" | "zipf" | "seed"
+                | "sleepms" | "madvise",
+            ) => {}
             other => {
-                let what = "write anon, contents, unmap, fill, scan, zipf, seed, sleepms, \
-                            madvise, pin or write behind `on`";
+                let what = "write anon, contents, file, unmap, fill, scan, zipf, seed, sleepms or \
+                            madvise behind `on` and `start`, or pin or write behind `on`";
                 return Err(words.error(other.unwrap_or(rest), what));
             }
         }
-        self.turn_to(Some(at));
+        if !starts && self.processes.under_way {
+            return Err(w.error(text, "write `wait` before"));
+        }
+        self.turn_to(if starts { None } else { Some(at) });
+        if starts && !std::mem::replace(&mut self.processes.under_way, true) {
+            self.meet();
+        }
         std::mem::swap(&mut self.regions, &mut self.processes.regions[at]);
         std::mem::swap(&mut self.script.commands, &mut self.script.processes[at].commands);
         let done = self.command(line, rest);

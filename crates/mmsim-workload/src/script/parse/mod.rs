@@ -100,8 +100,8 @@ pub(super) fn parse<S: AsRef<str>>(lines: &[S]) -> Result<Script, ScriptError> {
 
 impl Parser {
     fn line(&mut self, line: usize, text: &str) -> Result<(), ScriptError> {
-        if text.split_whitespace().next() == Some("on") {
-            return self.on(line, text);
+        if let Some("on" | "start") = text.split_whitespace().next() {
+            return self.in_process(line, text);
         }
         if self.script.processes.is_empty() {
             return self.command(line, text);
@@ -134,6 +134,8 @@ impl Parser {
             }
             "mkdir" => self.mkdir(&mut w)?,
             "process" => self.process(&mut w)?,
+            "join" => self.join(&mut w)?,
+            "wait" => self.wait(),
             "table" => self.table(&mut w)?,
             "contents" => self.contents(&mut w)?,
             "anon" | "file" | "unmap" => self.mapping(name, &mut w)?,
@@ -444,7 +446,7 @@ mod tests {
         assert_eq!((a.path.as_str(), a.max, b.path.as_str()), ("a", Some(100), "a/b"));
         assert_eq!(b.low, mmsim_core::config::PAGE_COUNTER_MAX);
         let [first, second] = &s.processes[..] else { panic!("{:?}", s.processes) };
-        assert_eq!((first.number, first.group, second.group), (1, 1, 0));
+        assert_eq!((first.number, first.group, second.group), (1, Some(1), Some(0)));
         assert_eq!(second.oom_score_adj, -5);
         let map = |pages| Command::Map { region: RegionId(0), pages, kind: RegionKind::Anon };
         let fill = Command::Fill(PageRange { region: RegionId(0), first: 0, count: 8 });
@@ -456,6 +458,32 @@ mod tests {
         let own = [Command::Snap(0), meet, meet, meet, sleep, reclaim, Command::Snap(1), meet];
         assert_eq!(s.commands, own);
         assert_eq!(s.pages().0, 2 * 512);
+    }
+
+    #[test]
+    fn started_processes_go_on_until_the_first_waits() {
+        let s = parse(&[
+            "mount cgroup2 none /cg none",
+            "mkdir /cg/a",
+            "process 1 /cg/a",
+            "process 2 -",
+            "join /cg/a",
+            "snapx start",
+            "start 1 anon 0 8",
+            "start 2 sleepms 1",
+            "sleepms 2",
+            "wait",
+            "snapx end",
+        ])
+        .unwrap();
+        assert_eq!(s.setup.joined, Some(0));
+        let [first, second] = &s.processes[..] else { panic!("{:?}", s.processes) };
+        assert_eq!((first.group, second.group), (Some(0), None));
+        let map = Command::Map { region: RegionId(0), pages: 8, kind: RegionKind::Anon };
+        let (meet, sleep) = (Command::Meet, |n| Command::Sleep(SimDuration::from_millis(n)));
+        assert_eq!(first.commands, [meet, map, meet, meet]);
+        assert_eq!(second.commands, [meet, sleep(1), meet, meet]);
+        assert_eq!(s.commands, [Command::Snap(0), meet, sleep(2), meet, Command::Snap(1), meet]);
     }
 
     #[test]
@@ -471,7 +499,10 @@ mod tests {
             ("write /cg/a/memory.max lots", "write bytes, or max"),
             ("process 1 /cg/a", "write another number"),
             ("on 2 anon 0 4", "write a process that `process` began"),
-            ("on 1 snap a", "write anon, unmap, fill"),
+            ("on 1 snap a", "write anon, file, unmap"),
+            ("start 1 pin 0", "write anon, file, unmap"),
+            ("process 9 /cg/b", "write a group that `mkdir` made"),
+            ("join /cg/b", "write a group that `mkdir` made"),
             ("on 1 fill 0 0 4", "a region that is not mapped here"),
             ("mount cgroup2 none /cg nsdelegate", "write memory_recursiveprot or"),
         ] {
