@@ -229,7 +229,7 @@ fn let_go_together_is_let_go_one_by_one() {
         let slots = used(&mut single);
         assert_eq!(used(&mut together), slots);
         slots.iter().for_each(|&s| single.put_last(s, CPU));
-        let mut private = together.private_slots();
+        let (mut private, _) = together.private_slots();
         assert!(slots.iter().all(|&s| private.take(s) == Some(None)));
         together.let_go(CPU, &slots.iter().map(|s| s.0).collect::<Vec<_>>());
         assert_eq!(state(&together), state(&single), "{n} slots, {before} held");
