@@ -145,11 +145,12 @@ impl Machine {
                 return other.frame().map(|_| unreachable!("no frame was found"));
             }
         };
+        if self.was_written_back(slot, pfn) {
+            self.work.threads[tid].fault = Some(Fault { noted: true, ..fault });
+            return Err(Undone::Again);
+        }
         if fault.noted {
             self.work.threads[tid].fault = None;
-        }
-        if self.was_written_back(slot, pfn) {
-            return Err(Undone::Again);
         }
         self.mem.acting.now += self.mem.given.cost.t_major_cpu;
         let flags = self.mem.virt.spaces.vma(vma).flags;
