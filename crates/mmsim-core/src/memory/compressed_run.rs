@@ -69,7 +69,9 @@ impl Memory {
         }
         self.free_victims(short, freed..short.len());
         let n = short.len() as u64;
+        // Nothing is written in a batch to a device that has a queue.
         let device = self.swap.as_ref().and_then(Swap::only_device);
+        let device = device.filter(|d| d.config().synchronous);
         let write = device.map_or(SimDuration::ZERO, |d| d.sync_cost(Io::Write, 1));
         let cost = &self.given.cost;
         let (each, of_write) = (cost.t_unmap + cost.t_evict, cost.t_swap_submit + write);

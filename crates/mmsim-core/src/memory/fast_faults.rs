@@ -120,7 +120,9 @@ pub(crate) struct SwapInRun<'a> {
     slots: PrivateSlots<'a>,
     /// Compressed copies, and whether pages of zeros have none.
     pools: Option<(&'a mut Pools, bool)>,
-    /// Frames of zspages are to be freed.
+    /// Slab of zswap when the run began: its pages and nodes.
+    slab: [u64; 2],
+    /// Frames of zspages or of slab are to be freed.
     gone: bool,
     pending: &'a mut [PendingFault; MOST_PENDING],
     /// Faults so far, and how many stock and batches have room for.
@@ -183,7 +185,7 @@ impl SwapInRun<'_> {
     fn leaves_pools(&mut self, slot: SwapSlot) -> bool {
         let Some((pools, zeromap)) = &mut self.pools else { return true };
         let leaves = self.slots.is_private(slot) && pools.leave(slot, *zeromap);
-        self.gone = pools.any_gone();
+        self.gone = pools.any_gone() || pools.slab() != self.slab;
         leaves
     }
 
@@ -381,9 +383,10 @@ impl Memory {
         let (slots, pools) = swap.private_slots();
         let pools = pools.map(|pools| (pools, self.given.rules.swap_zeromap));
         let room = room.min(zram_room(self.kernel.zram_stored, store));
+        let slab = pools.as_ref().map_or([0; 2], |(pools, _)| pools.slab());
         let (hot, entry) = self.virt.pages.hot_and_entries();
         let notes = who.notes(&mut self.telling.uses, hot.len());
-        (SwapInRun { hot, entry, slots, pools, gone: false, pending, nr: 0, room }, notes)
+        (SwapInRun { hot, entry, slots, pools, slab, gone: false, pending, nr: 0, room }, notes)
     }
 
     /// Gives the pages of faults their frames, in their order, accounts for them, and tells the

@@ -72,6 +72,12 @@ impl Pools {
         true
     }
 
+    /// Slab of zswap: its pages, and the nodes of the tree.
+    #[inline]
+    pub(crate) fn slab(&self) -> [u64; 2] {
+        self.zswap.as_ref().map_or([0; 2], |z| [z.slab_pages(), z.nr_nodes])
+    }
+
     /// True if stores gave up frames that their owner has not taken yet.
     #[inline]
     pub(crate) fn any_gone(&self) -> bool {
