@@ -495,12 +495,19 @@ fn a_kept_recording() {
     let number = |key: &str| row[key].as_f64().expect("a number");
     assert!(number("recorded") > 20_000.0, "{row}");
     assert!((number("simulated") / number("recorded") - 1.0).abs() < 0.05, "{row}");
+    // Decisions: those that were recorded, up to the phase that they were recorded up to.
+    let decided = of(&["--brief", "--decisions"]);
+    let with = decided.stdout.strip_prefix(&said.stdout).expect("the same table before");
+    assert!(with.contains(" are as the kernel's, from what the kernel was given.\n"), "{with}");
+    assert!(with.contains("\n- The first that differs: populate, call "), "{with}");
     // Other work under the same name is another recording.
     let golden = Golden::of("kept");
     let shown = |said: crate::harness::Said| {
         let stderr = said.stderr.replace(&keep, "KEEP");
         crate::harness::Said { stderr, ..said }
     };
+    golden.is("other-phase", &shown(of(&["--decisions", "loops-2-to-4"])));
+    golden.is("no-such-phase", &shown(of(&["--decisions", "loop-2"])));
     golden.is("other-script", &shown(of(&["--set", "task[0].steps[6].size=25MiB"])));
     std::fs::create_dir_all(f.path("k/lib/modules/6.12.5-mine")).expect("a folder");
     let other = ["record", &scenario, "--kernel", "k", "--variant", "short", "--keep", &keep];

@@ -208,6 +208,12 @@ pub(crate) fn record(
     }
 }
 
+/// The phase that a file of single decisions ends with.
+fn last_phase(text: &str) -> Option<String> {
+    let file: serde_json::Value = serde_json::from_str(text).ok()?;
+    file["phases"].as_array()?.last()?.as_str().map(str::to_string)
+}
+
 /// The file of single decisions of a run's first repetition, up to the end of a phase. What is
 /// missing is recorded.
 pub(crate) fn decisions(
@@ -219,6 +225,16 @@ pub(crate) fn decisions(
     let folder = keep.join(&p.scenario).join("decisions");
     let out = folder.join(format!("{}.json", p.id));
     if out.exists() {
+        let kept = last_phase(&files::read_text(&out, "recorded decisions")?);
+        if kept.as_deref().is_some_and(|kept| kept != phase) {
+            let what = format!(
+                "{}: decisions up to `{}` were recorded, and `{phase}` is wanted",
+                out.display(),
+                kept.unwrap_or_default()
+            );
+            let help = "keep these elsewhere, or name another folder with --keep";
+            return Err(Failure::Input(Error::new(ErrorKind::File, what).help(help)));
+        }
         return Ok(out);
     }
     let dir = ready(kernel)?;

@@ -113,8 +113,8 @@ fn decided(
 fn first_other(r: &DecisionRow) -> String {
     let number = |n: u64| grouped(n as f64);
     let told = |first: &Option<String>, none: &str| match first {
-        Some(first) => format!("  the first that differs: {first}\n"),
-        None => format!("  {none}\n"),
+        Some(first) => table::wrap(&format!("- The first that differs: {first}\n"), 2),
+        None => format!("- {none}\n"),
     };
     let mut out = format!(
         "\n{} {}: single decisions\n{} of {} are as the kernel's, from what the kernel was given.\n",
@@ -123,13 +123,13 @@ fn first_other(r: &DecisionRow) -> String {
         number(r.alike),
         number(r.decided)
     );
-    out += &table::wrap(&told(&r.first_other, "none differs"), 4);
+    out += &told(&r.first_other, "None differs.");
     out += &format!(
         "{} of {} calls have results within 10 % or {ROOM} pages of the kernel's.\n",
         number(r.near),
         number(r.calls)
     );
-    out + &table::wrap(&told(&r.first_parting, "none is farther off"), 4)
+    out + &told(&r.first_parting, "None is farther off.")
 }
 
 fn time(seconds: u64) -> String {
