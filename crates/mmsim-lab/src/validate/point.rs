@@ -315,9 +315,11 @@ impl Point {
     pub fn stem<'a>(id: &'a str, kernel: &str) -> &'a str {
         id.strip_suffix(kernel).and_then(|id| id.strip_suffix('-')).unwrap_or(id)
     }
-    /// The point that was recorded anew under this name with the scheduler's tick at another time.
-    pub fn at_another_tick(id: &str) -> Option<&str> {
-        let (_, stem) = id.strip_prefix("sens-tick")?.split_once('-')?;
+    /// The point that was recorded anew under this name, with the scheduler's tick at another time
+    /// (`sens-tick0-..`) or a little more or less free memory (`sens-free0-..`).
+    pub fn recorded_anew(id: &str) -> Option<&str> {
+        let rest = id.strip_prefix("sens-tick").or_else(|| id.strip_prefix("sens-free"))?;
+        let (_, stem) = rest.split_once('-')?;
         Some(stem)
     }
     /// Recorded to see how much the set-up matters: printed, never judged.

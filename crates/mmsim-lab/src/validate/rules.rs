@@ -10,7 +10,8 @@
 //! by [`ROOM`] events.
 //!
 //! A recording does not say when the scheduler's tick came. Where a point was recorded anew at other
-//! ticks (`sens-tick*`), the spread of the kernel is that of all these recordings.
+//! ticks (`sens-tick*`) or with other free memory (`sens-free*`), the spread of the kernel is that of
+//! all these recordings.
 //!
 //! Verdicts are given for each experiment, kernel and counter, never over several: an experiment
 //! with many points that any LRU gets right must not hide one with few that tell models
@@ -255,7 +256,7 @@ pub fn counters(policy: &str, name: &str) -> &'static [String] {
 
 /// Every rule for each of its experiments, kernels and counters that rows are there of.
 pub fn judge(rows: &[PointRow]) -> Vec<Verdict> {
-    let rows = &at_all_ticks(rows);
+    let rows = &with_recordings_anew(rows);
     let mut verdicts = Vec::new();
     for rule in &RULES.rule {
         for experiment in &rule.experiments {
@@ -279,15 +280,16 @@ pub fn judge(rows: &[PointRow]) -> Vec<Verdict> {
     verdicts
 }
 
-/// The rows, with the smallest and the largest value that the kernel counted at any recorded tick.
-fn at_all_ticks(rows: &[PointRow]) -> Vec<PointRow> {
+/// The rows, with the smallest and the largest value that the kernel counted at any recorded tick
+/// and free memory.
+fn with_recordings_anew(rows: &[PointRow]) -> Vec<PointRow> {
     let key = |r: &PointRow, stem: &str| {
         let (kernel, phase, counter) = (r.kernel.clone(), r.phase.clone(), r.counter.clone());
         (r.experiment.clone(), stem.to_string(), r.policy.clone(), kernel, phase, counter)
     };
     let mut ranges: BTreeMap<_, [f64; 2]> = BTreeMap::new();
     for r in rows {
-        if let Some(stem) = Point::at_another_tick(Point::stem(&r.point, &r.kernel)) {
+        if let Some(stem) = Point::recorded_anew(Point::stem(&r.point, &r.kernel)) {
             let range = ranges.entry(key(r, stem)).or_insert([r.min, r.max]);
             *range = [range[0].min(r.min), range[1].max(r.max)];
         }

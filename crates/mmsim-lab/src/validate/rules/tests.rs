@@ -110,10 +110,10 @@ fn experiments_are_judged_alone_and_sensitivities_are_not() {
     assert!(judge(&[far("zipf-anon", "sens-x")]).is_empty());
 }
 
-/// A kernel that counts 1,000 at one tick and 1,300 at another says that 30 % is its own spread, on
-/// that kernel alone.
+/// A kernel that counts 1,000 at one tick and 1,300 with other free memory says that 30 % is its own
+/// spread, on that kernel alone.
 #[test]
-fn recordings_at_other_ticks_widen_the_spread() {
+fn points_recorded_anew_widen_the_spread() {
     let on = |kernel: &str, point: &str, recorded: f64, simulated| PointRow {
         kernel: kernel.into(),
         ..row("detection", &format!("{point}-{kernel}"), "pswpin", [recorded; 3], simulated)
@@ -122,7 +122,7 @@ fn recordings_at_other_ticks_widen_the_spread() {
         let rows = [
             on("6.18", "p", 1000.0, simulated),
             on("6.18", "sens-tick0-p", 1000.0, 5000.0),
-            on("6.18", "sens-tick1-p", 1300.0, 5000.0),
+            on("6.18", "sens-free1-p", 1300.0, 5000.0),
             on("7.3", "p", 1000.0, simulated),
         ];
         let of_kernel = |v: Verdict| (v.counter == "pswpin").then_some((v.kernel, v.missed));
