@@ -13,17 +13,17 @@ use super::program::{self, Program, Refusal};
 const MOST_PROCESSES: usize = 64;
 /// Commands that processes are started with at most.
 const MOST_STARTED: usize = 16_000;
-/// How far apart seeds of processes are; repetitions differ by one.
+/// Distance between seeds of processes; those of repetitions differ by one.
 const SEEDS_APART: u64 = 1000;
 
-/// What all processes of a run do.
+/// Work of all processes of a run.
 #[derive(Debug)]
 pub(super) struct Tasks {
     /// The work of each task; the last one has tables and files of all.
     programs: Vec<Program>,
-    /// The processes: the number of a task, each as often as the task has processes.
+    /// Task of each process, by its position.
     processes: Vec<usize>,
-    /// The command that has the process join its group, and what it writes about itself.
+    /// Where processes of each task run.
     places: Vec<Place>,
 }
 
@@ -74,7 +74,7 @@ fn place(run: &RunSpec, task: &TaskSpec, first: bool) -> Result<Place, Refusal> 
     if first && task.oom_score_adj != 0 {
         return refused("oom_score_adj", ": the recorder's first process has 0, leave it out");
     }
-    if task.start.0 % 1_000_000 != 0 {
+    if !task.start.0.is_multiple_of(1_000_000) {
         return refused("start", ": the recorder waits whole milliseconds");
     }
     let inside = |group: &String| {

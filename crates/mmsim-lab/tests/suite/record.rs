@@ -457,7 +457,7 @@ fn a_recording_in_groups() {
     let told = f.mmsim(&[&args[..], &["--decisions"]].concat());
     assert_eq!(told.code, Some(2));
     assert!(
-        told.stderr.contains("has groups, whose decisions are not told apart"),
+        told.stderr.contains("has groups, whose decisions are not distinguished"),
         "{}",
         told.stderr
     );

@@ -99,7 +99,7 @@ fn decided(
         };
         if p.in_groups() {
             return Err(Failure::said(format!(
-                "--decisions: {} has groups, whose decisions are not told apart; leave it out",
+                "--decisions: {} has groups, whose decisions are not distinguished; leave it out",
                 p.id
             )));
         }
