@@ -9,7 +9,7 @@ use crate::documents::{blocks, root};
 #[test]
 #[ignore = "`tools/deep-check documents` asks the program of the release"]
 fn blocks_about_validation() {
-    assert_eq!(blocks("docs/dev/validation.md", &root()), 4);
+    assert_eq!(blocks("docs/dev/validation.md", &root()), 6);
 }
 
 /// Generations over time, and all five experiments of the family, so that a change of any policy shows in the figures.
