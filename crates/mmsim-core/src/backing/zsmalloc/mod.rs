@@ -102,6 +102,11 @@ impl Zsmalloc {
         self.nr_objects
     }
 
+    /// The class of objects of `length` bytes, 1..=4096.
+    pub fn class_of(&self, length: u32) -> SizeClass {
+        self.classes.kept[self.classes.of(length)]
+    }
+
     /// Frames that the next object of `length` bytes needs besides those that are here: 0, or those
     /// of a zspage.
     #[inline]
