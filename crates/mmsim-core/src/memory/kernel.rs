@@ -3,7 +3,7 @@
 use super::hugetlb::HugePool;
 use crate::base::id::Pfn;
 
-/// What the kernel's own memory follows.
+/// Quantities that the kernel's own memory follows.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct KernelNeeds {
     /// Nodes of radix trees.
@@ -38,7 +38,7 @@ pub struct KernelMemory {
     pub hugetlb: HugePool,
     /// Bytes that zram devices hold.
     pub zram_stored: u64,
-    /// What the kernel's own memory follows now.
+    /// Those that it follows now.
     pub(super) settled: KernelNeeds,
     /// Nodes of shadows that the shrinker left for another time.
     pub(super) shadows_deferred: u64,

@@ -238,7 +238,7 @@ impl Memory {
         }
     }
 
-    /// What the kernel's own memory follows.
+    /// Quantities that the kernel's own memory follows.
     #[inline]
     fn kernel_needs(&self) -> KernelNeeds {
         let zswap = self.zswap();

@@ -42,7 +42,7 @@ impl Memory {
     #[inline(never)]
     fn shrink_pools(&mut self, memcg: MemcgId, node: NodeId, req: &ReclaimRequest) {
         if req.may_io && self.zswap().is_some_and(|z| z.config.shrinker) {
-            // The scan's plug is finished by now (`shrink_lruvec`): each write goes out by itself.
+            // The scan's plug is finished by now (`shrink_lruvec`): each write goes out alone.
             let mut plug = std::mem::take(&mut *self.acting.plug);
             self.finish_plug(&mut plug);
             *self.acting.plug = plug;

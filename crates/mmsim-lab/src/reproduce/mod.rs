@@ -141,6 +141,10 @@ families! {
     "inactive-ratio": "inactive-ratio",
         ["evidence/experiments/inactive-ratio/reclaimtest2.toml"], [];
     "dama": "dama", ["evidence/experiments/dama/min-age.toml"], [];
+    "zswap": "zswap", [
+        "evidence/experiments/zswap/selftests.toml",
+        "evidence/experiments/zswap/build.toml"
+    ], [];
 }
 
 /// Simulated figures.

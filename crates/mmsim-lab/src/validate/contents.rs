@@ -44,7 +44,9 @@ fn content(drawn: u16) -> Result<Content, String> {
     }
     let known = LZO.iter().find(|row| row.0 == drawn);
     known.map(|row| Content::bytes(row.1)).ok_or_else(|| {
-        format!("pages that begin with {drawn} drawn bytes: what lzo makes of them was not recorded")
+        format!(
+            "pages that begin with {drawn} drawn bytes: what lzo makes of them was not recorded"
+        )
     })
 }
 
@@ -52,7 +54,8 @@ fn content(drawn: u16) -> Result<Content, String> {
 pub(super) fn of(script: &Script) -> Result<BTreeMap<Option<usize>, Vec<InTurn>>, String> {
     let mut all: BTreeMap<Option<usize>, Vec<InTurn>> = BTreeMap::new();
     for (process, region, drawn) in &script.contents {
-        let contents: Arc<[Content]> = drawn.iter().map(|&d| content(d)).collect::<Result<_, _>>()?;
+        let contents: Arc<[Content]> =
+            drawn.iter().map(|&d| content(d)).collect::<Result<_, _>>()?;
         all.entry(*process).or_default().push((region.0, contents));
     }
     Ok(all)

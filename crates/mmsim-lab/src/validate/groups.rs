@@ -52,8 +52,8 @@ pub(super) fn simulated(s: &Snapshot) -> Groups {
 fn values(g: &MemcgSnapshot) -> Values {
     let [current, swap] = g.usage;
     let lists = g.counts.lru;
-    let sizes = [current, swap, g.counts.anon_mapped, lists[0], lists[1], g.zswap.pages,
-        g.zswap.bytes];
+    let sizes =
+        [current, swap, g.counts.anon_mapped, lists[0], lists[1], g.zswap.pages, g.zswap.bytes];
     let sum = |all: &[VmEvent]| all.iter().map(|&e| g.vmstat[e]).sum();
     let mut all: Values = SIZES.into_iter().zip(sizes).collect();
     all.insert("pgscan", sum(VmEvent::SCANNED_BY));

@@ -73,7 +73,8 @@ fn in_code() -> BTreeMap<String, u64> {
     for (name, value) in ["read", "write"].into_iter().zip(mmsim_lab::validate::cost::ZRAM) {
         all.insert(format!("validate.zram-{name}"), value);
     }
-    for (name, value) in ["compress", "decompress"].into_iter().zip(mmsim_lab::validate::cost::LZO) {
+    for (name, value) in ["compress", "decompress"].into_iter().zip(mmsim_lab::validate::cost::LZO)
+    {
         all.insert(format!("validate.lzo.{name}"), value);
     }
     let smallest = "[machine]\nmemory = \"64MiB\"\n\

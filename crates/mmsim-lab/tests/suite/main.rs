@@ -25,6 +25,7 @@ mod readme;
 mod record;
 mod trees;
 mod why;
+mod zswap;
 
 /// The folder of the repository.
 fn root() -> &'static std::path::Path {

@@ -126,7 +126,7 @@ fn group(path: &str) -> Group {
     all
 }
 
-/// What `/proc/vmstat` counts, and zswap in debugfs.
+/// Numbers of `/proc/vmstat`, and of zswap in debugfs.
 fn counters() -> Result<Vmstat, String> {
     let mut all = record::vmstat(&crate::vmstat()?);
     for (file, name, unit) in record::ZSWAP {
