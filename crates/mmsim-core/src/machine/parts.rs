@@ -29,6 +29,7 @@ use crate::memory::Tree;
 use crate::memory::{MOST_PENDING, PendingFault, Plug};
 use crate::policy::ReclaimPolicy;
 use crate::policy::compaction::Compaction;
+use crate::virt::space::Counted;
 use std::collections::BTreeMap;
 
 /// Policies. Doors of memory get them as arguments, and they keep no clock.
@@ -117,6 +118,10 @@ pub(super) struct Step {
     pub doomed: Option<AsId>,
     /// Time that a thread has slept amid the current step.
     pub slept: SimDuration,
+    /// With zswap: the thread whose step it is, its accesses, and the counters when it was last told of.
+    pub own: Option<(ThreadId, u64, Counted)>,
+    /// Refaults of pages that zswap wrote back, so far.
+    pub refaults_of_none: u64,
     /// The worker of zswap was due amid the step and waits for its end.
     pub zswap_waits: bool,
     /// Kept for the plug of direct reclaim.
@@ -133,6 +138,8 @@ impl Step {
             amid: false,
             doomed: None,
             slept: SimDuration::ZERO,
+            own: None,
+            refaults_of_none: 0,
             zswap_waits: false,
             plug: Box::default(),
             origin: Origin::FreeList,

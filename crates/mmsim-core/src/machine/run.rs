@@ -176,6 +176,12 @@ impl Machine {
 
     /// A device request ended: whoever waits for the folio goes on.
     pub(super) fn end_io(&mut self, done: IoDone) {
+        // A page that was written back is a refault of no thread.
+        let entered = matches!(done, IoDone::Entered(_));
+        if entered {
+            self.tell_of_own_refaults();
+        }
+        let before = self.mem.stats.vmstat[VmEvent::WorkingsetRefaultAnon];
         if let Some(folio) = self.mem.io_done(&mut *self.policies.lru, done) {
             for t in self.work.waiters.remove(&folio).unwrap_or_default() {
                 if self.work.threads[t].wait == Wait::Folio(folio) {
@@ -183,9 +189,12 @@ impl Machine {
                 }
             }
         }
-        // A page that was written back is a refault of no thread.
-        if matches!(done, IoDone::Entered(_)) && self.mem.refaulted_in_step() {
-            self.mem.tell_of_step(Acted::of_none());
+        if entered {
+            let after = self.mem.stats.vmstat[VmEvent::WorkingsetRefaultAnon];
+            self.step.refaults_of_none += after - before;
+            if self.mem.refaulted_in_step() {
+                self.mem.tell_of_step(Acted::of_none());
+            }
         }
     }
 
@@ -434,14 +443,14 @@ impl Machine {
             let until = Deadline { due, other, slice, run_ahead, sample };
             let mut stop = self.run_hits(tid, until.pause(since));
             if stop == Stop::Miss && until.may_act(since, self.mem.acting.now) {
-                let before = (self.counted(), self.work.threads[tid].progress.accesses);
+                let before = self.step_begins(tid);
                 (stop, since) = self.swap_in_fast(tid, until);
                 self.note_counted(tid, &before);
             }
             let now = self.mem.acting.now;
             let slow = stop != Stop::Bound && until.may_act(since, now);
             if slow {
-                let before = (self.counted(), self.work.threads[tid].progress.accesses);
+                let before = self.step_begins(tid);
                 let stays = self.step_slow(tid, stop);
                 self.note_counted(tid, &before);
                 if !stays {
@@ -481,30 +490,51 @@ impl Machine {
             faults: v[VmEvent::PgFault],
             major_faults: v[VmEvent::PgMajFault],
             swap_ins: v[VmEvent::PswpIn],
-            refaults_anon: v[VmEvent::WorkingsetRefaultAnon],
+            refaults_anon: v[VmEvent::WorkingsetRefaultAnon] - self.step.refaults_of_none,
             refaults_file: v[VmEvent::WorkingsetRefaultFile],
             cache_misses: self.mem.cache.misses,
             ..Counted::default()
         }
     }
 
-    /// Charges the events counted since then to the thread's process.
+    /// A step of a thread begins. Returns the counters, and the thread's accesses.
     #[inline]
-    fn note_counted(&mut self, tid: ThreadId, (before, access): &(Counted, u64)) {
-        let did = self.counted().since(before);
+    fn step_begins(&mut self, tid: ThreadId) -> (Counted, u64) {
+        let before = (self.counted(), self.work.threads[tid].progress.accesses);
+        self.step.own = self.mem.zswap().map(|_| (tid, before.1, before.0));
+        before
+    }
+
+    /// Tells of refaults of the thread whose step is under way, if others come in between.
+    fn tell_of_own_refaults(&mut self) {
+        if let Some((tid, access, before)) = self.step.own {
+            self.tell_of_refaults(tid, access, &before);
+            self.step.own = Some((tid, access, self.counted()));
+        }
+    }
+
+    fn tell_of_refaults(&mut self, tid: ThreadId, access: u64, before: &Counted) {
         if self.mem.refaulted_in_step() {
-            let acted = Acted {
+            let did = self.counted().since(before);
+            self.mem.tell_of_step(Acted {
                 thread: tid,
                 space: self.work.threads[tid].space,
-                access: *access,
+                access,
                 refaults_anon: did.refaults_anon,
                 refaults_file: did.refaults_file,
                 swap_ins: did.swap_ins,
                 uses: 0,
                 back: 0,
-            };
-            self.mem.tell_of_step(acted);
+            });
         }
+    }
+
+    /// Charges the events counted since then to the thread's process.
+    #[inline]
+    fn note_counted(&mut self, tid: ThreadId, (before, access): &(Counted, u64)) {
+        let untold = self.step.own.take().map_or(*before, |own| own.2);
+        self.tell_of_refaults(tid, *access, &untold);
+        let did = self.counted().since(before);
         let c = &mut self.mem.virt.spaces[self.work.threads[tid].space].counted;
         c.faults += did.faults;
         c.major_faults += did.major_faults;
