@@ -12,7 +12,6 @@
 use super::Machine;
 use super::reclaim::alloc::TICK;
 use crate::base::id::NodeId;
-use crate::base::vmstat::VmEvent;
 use crate::config::ZoneKind;
 use crate::memory::follow::Acted;
 use crate::policy::{MAX_RECLAIM_RETRIES, ReclaimRequest, SWAP_CLUSTER_MAX};
@@ -59,9 +58,9 @@ impl Machine {
         self.mem.settle_kernel();
     }
 
-    /// Direct reclaim of the worker. True: it freed something.
+    /// Direct reclaim of the worker. True: it freed something. Deviation: it is no stall of a process,
+    /// and `allocstall_normal` counts those alone here.
     fn zswap_worker_reclaims(&mut self) -> bool {
-        self.mem.count(VmEvent::AllocStallNormal, 1);
         self.mem.acting.now += self.mem.given.cost.t_direct_reclaim_entry;
         let (target, mut freed) = (self.config.batch(SWAP_CLUSTER_MAX), 0);
         for priority in (0..=self.first_priority()).rev() {
