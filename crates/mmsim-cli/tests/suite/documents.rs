@@ -20,7 +20,11 @@ pub(crate) fn output_of(command: &str, folder: &Path) -> String {
         return output.lines().take(lines).map(|line| format!("{line}\n")).collect();
     }
     let (command, patterns) = match command.split_once(" | grep ") {
-        Some((command, grep)) => (command, grep.split('\'').skip(1).step_by(2).collect()),
+        Some((command, grep)) => {
+            let quoted: Vec<&str> = grep.split('\'').skip(1).step_by(2).collect();
+            assert!(!quoted.is_empty(), "{grep}: patterns stand in single quotes");
+            (command, quoted)
+        }
         None => (command, Vec::new()),
     };
     let arguments = COMMANDS.iter().find_map(|p| command.strip_prefix(p));
