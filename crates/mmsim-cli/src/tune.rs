@@ -77,9 +77,16 @@ fn with_interval(e: Estimate) -> String {
     number(e.mean) + &e.ci95.map_or(String::new(), |half| format!(" ±{}", number(half)))
 }
 
-/// The last part of a path, where it says enough.
-fn short(path: &str) -> &str {
-    path.rsplit('.').next().unwrap_or(path)
+/// The last part of a path, where it says enough; with the name of the entry whose key it is, as in
+/// `work/web.low` for `machine.memcg[work/web].low`.
+fn short(path: &str) -> String {
+    if let Some((entry, key)) = path.rsplit_once("].")
+        && let Some((_, name)) = entry.rsplit_once('[')
+        && name.parse::<u32>().is_err()
+    {
+        return format!("{name}.{key}");
+    }
+    path.rsplit('.').next().unwrap_or(path).to_string()
 }
 
 fn of_tuning(plan: &TunePlan, t: &Tuning, verbose: bool) -> String {
@@ -207,10 +214,10 @@ const WIDTH: usize = 80;
 /// those of others the changes from it.
 fn front(t: &Tuning) -> String {
     let mut header = vec![String::new()];
-    header.extend(t.knobs.iter().map(|(path, _)| short(path).to_string()));
+    header.extend(t.knobs.iter().map(|(path, _)| short(path)));
     let goal = |aim: &Aim| if aim.max { "(max)" } else { "(min)" };
     header.extend(t.objectives.iter().map(|aim| format!("{} {}", aim.figure, goal(aim))));
-    header.extend(t.constraints.iter().map(|c| short(c).to_string()));
+    header.extend(t.constraints.iter().map(|c| short(c)));
     let mut rows = Vec::new();
     for (name, s) in t.rows() {
         let (mut row, mut below) = (vec![name], vec![String::new()]);
@@ -393,8 +400,9 @@ fn failed(t: &Tuning) -> String {
         let of = if n == 1 { "setting" } else { "settings" };
         out += &table::wrap(&format!("- {outcome}, {} {of}: {cause}", grouped(n as f64)), 2);
     }
+    let knobs: Vec<String> = t.knobs.iter().map(|(path, _)| short(path)).collect();
     let mut header = vec![""];
-    header.extend(t.knobs.iter().map(|(path, _)| short(path)));
+    header.extend(knobs.iter().map(String::as_str));
     header.extend(["seed", "after"]);
     // Where all have one cause, it stands above.
     if several {
@@ -476,6 +484,13 @@ mod tests {
             (of("60", 2), of("150", 2), of("4MiB", 2), of("-1", 2)),
             (None, None, None, None)
         );
+    }
+
+    #[test]
+    fn knobs_of_two_groups_have_two_names() {
+        let of = ["machine.vm.swappiness", "machine.memcg[work/web].low", "task[0].memory"];
+        assert_eq!(of.map(short), ["swappiness", "work/web.low", "memory"]);
+        assert_eq!(short("machine.memcg[kubepods.slice].max"), "kubepods.slice.max");
     }
 
     #[test]
