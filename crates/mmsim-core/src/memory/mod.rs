@@ -90,7 +90,7 @@ pub use young::References;
 
 use crate::backing::swap::{Swap, Zswap};
 use crate::base::id::{AsId, ListId, MemcgId, NodeId, PageIdx, Pfn, ZoneId};
-use crate::base::time::SimDuration;
+use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
 use crate::config::MachineConfig;
 use crate::memory::trace::TraceEvent;
@@ -182,6 +182,11 @@ impl Memory {
     #[inline(always)]
     pub fn charge(&mut self, d: SimDuration) {
         self.acting.now += d;
+    }
+
+    /// True if no time went by since an instant, and nothing waits for the end of the step.
+    pub fn is_still(&self, since: SimTime) -> bool {
+        self.acting.now == since && self.acting.io.is_empty()
     }
 
     /// Counts events.

@@ -14,6 +14,7 @@ use super::{Classic, LruScope, Lruvec, scaled};
 use crate::index::{ANON, FILE, LruType, LruvecId, PerType};
 use crate::shrink::{self, BatchStats};
 use mmsim_core::base::id::{MemcgId, NodeId, ZoneId};
+use mmsim_core::base::time::SimTime;
 use mmsim_core::config::DEF_PRIORITY;
 use mmsim_core::memory::trace::TraceEvent;
 use mmsim_core::memory::{GroupWalk, MemcgEvent, Memory, Spared, Within};
@@ -68,6 +69,8 @@ pub(super) struct Pass {
     pub(super) pool: InPool,
     skipped_deactivate: bool,
     low_skipped: bool,
+    /// The end of the last step, if it found nothing to do: all that was due by then has happened.
+    idle_until: Option<SimTime>,
 }
 
 impl Classic {
@@ -83,6 +86,8 @@ impl Classic {
             }
         };
         let mut out = ReclaimOutcome::default();
+        let began = mem.acting.now;
+        let follows = pass.idle_until.take() == Some(began);
         loop {
             if pass.pool == InPool::Takes {
                 let s = self.take_from_pool(mem, req, &mut pass.pool, pass.reclaimed);
@@ -118,7 +123,14 @@ impl Classic {
                     break;
                 }
             }
+            // A small group at a high priority: nothing was scanned and no time went by. Behind a step
+            // like that no other thread can act before the next group, and the step goes on.
+            let idle = pass.work.is_none() && out.scanned == 0 && mem.is_still(began);
+            if idle && follows {
+                continue;
+            }
             if req.one_step && (pass.work.is_some() || self.goes_on(mem, req, &pass)) {
+                pass.idle_until = idle.then_some(began);
                 out.more = true;
                 break;
             }
@@ -149,6 +161,7 @@ impl Classic {
             pool: if self.pool.is_some() { InPool::Takes } else { InPool::None },
             skipped_deactivate: false,
             low_skipped: false,
+            idle_until: None,
         };
         // In the memory of one that has ended.
         match self.ended.take() {
@@ -414,8 +427,13 @@ impl Classic {
         if !can_swap && req.anon_only() && !mem.given.rules.anon_only_falls_back {
             return (sizes, ([0; 4], 0));
         }
+        let rotates = self.config.balance_model == BalanceModel::Rotate;
+        if base == [0; 4] && self.own.is_none() && !rotates {
+            // No share of nothing is a page: a small group at a high priority.
+            return (sizes, ([0; 4], 0));
+        }
         let swappiness = req.swappiness(&mem.given.vm).min(200);
-        let fractions = if self.config.balance_model == BalanceModel::Rotate {
+        let fractions = if rotates {
             let own = [0, 1, 2, 3].map(|l| mem.lru.lists.len(self.lruvecs[lv].lists[l]));
             let r = &mut self.lruvecs[lv].rotate;
             if mode == ScanMode::Fract {
