@@ -66,7 +66,7 @@ impl Machine {
                     wanted = None;
                     p
                 }
-                _ => match self.alloc_speculative(tid) {
+                _ => match self.alloc_speculative(tid, self.work.threads[tid].memcg) {
                     Some(p) => p,
                     None => break,
                 },

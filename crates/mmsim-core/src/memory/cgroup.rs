@@ -311,6 +311,11 @@ impl Memcgs {
         self.slots[slot] = m;
         self.each_level(m, |g| g.swap += 1);
     }
+    /// The group that a slot is charged to.
+    #[inline]
+    pub(crate) fn group_of_slot(&self, slot: SwapSlot) -> MemcgId {
+        self.slots.get(slot).copied().unwrap_or(ROOT)
+    }
     /// A slot is free.
     #[inline]
     pub(super) fn uncharge_slot(&mut self, slot: SwapSlot) {

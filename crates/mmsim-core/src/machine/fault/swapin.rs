@@ -8,7 +8,7 @@
 use crate::backing::Shadow;
 use crate::backing::device::Io;
 use crate::backing::swap::Cached;
-use crate::base::id::{PageIdx, Pfn, SwapSlot, ThreadId, VmaId};
+use crate::base::id::{MemcgId, PageIdx, Pfn, SwapSlot, ThreadId, VmaId};
 use crate::base::vmstat::VmEvent;
 use crate::machine::Machine;
 use crate::machine::cpu::thread::{Fault, FaultDone};
@@ -133,7 +133,8 @@ impl Machine {
         let Touch { tid, space, page, vma, write, .. } = touch;
         let dropped = self.mem.kernel.shadow_drops;
         self.touches.alone_for = self.touches.alone_for.max(1);
-        let pfn = match self.alloc_user(tid) {
+        let memcg = self.group_for_slot(tid, slot);
+        let pfn = match self.alloc_user_in(tid, memcg) {
             AllocOutcome::Frame(p) => p,
             AllocOutcome::Killed if fault.noted => return Err(Undone::Killed), // It was cut short with its thread.
             other => {
@@ -183,6 +184,13 @@ impl Machine {
         !self.mem.given.rules.swapin_by_slot && self.mem.swap.as_ref().is_some_and(|s| !s.rotates())
     }
 
+    /// The group that pays for a page read from a slot: the one whose page it was, if it is still
+    /// there, else the thread's (`mem_cgroup_swapin_charge_folio`).
+    fn group_for_slot(&self, tid: ThreadId, slot: SwapSlot) -> MemcgId {
+        let m = self.mem.memcgs.group_of_slot(slot);
+        if self.mem.memcgs.is_online(m) { m } else { self.work.threads[tid].memcg }
+    }
+
     /// Reads a window of slots around the wanted one into the swap cache, and waits.
     fn swap_in_window(
         &mut self,
@@ -192,7 +200,7 @@ impl Machine {
         vma: VmaId,
     ) -> Outcome<Infallible> {
         // The wanted page must get a frame; the others only if it costs no wait.
-        let wanted = self.alloc_user(tid).frame()?;
+        let wanted = self.alloc_user_in(tid, self.group_for_slot(tid, slot)).frame()?;
         if self.was_written_back(slot, wanted) {
             return Err(Undone::Again);
         }
@@ -208,7 +216,7 @@ impl Machine {
             let pfn = match s == slot {
                 true => Some(wanted),
                 false if self.mem.is_in_swapcache(s) => None,
-                false => self.alloc_speculative(tid),
+                false => self.alloc_speculative(tid, self.group_for_slot(tid, s)),
             };
             let Some(pfn) = pfn else { continue };
             if self.was_written_back(s, pfn) {

@@ -75,8 +75,16 @@ impl<'a> Direct<'a> {
 impl Machine {
     /// A frame for a page of the thread's process, charged to its group.
     pub(in crate::machine) fn alloc_user(&mut self, tid: ThreadId) -> AllocOutcome {
-        let memcg = self.work.threads[tid].memcg;
-        let got = self.alloc_within_limits(tid, &AllocRequest::USER);
+        self.alloc_user_in(tid, self.work.threads[tid].memcg)
+    }
+
+    /// The same for a page that belongs to another group: it was that group's when it was swapped out.
+    pub(in crate::machine) fn alloc_user_in(
+        &mut self,
+        tid: ThreadId,
+        memcg: MemcgId,
+    ) -> AllocOutcome {
+        let got = self.alloc_within_limits(tid, memcg, &AllocRequest::USER);
         if let AllocOutcome::Frame(pfn) = got {
             self.mem.frames.set_memcg(pfn, memcg);
             self.charge(tid, memcg, 1);
@@ -84,9 +92,13 @@ impl Machine {
         got
     }
 
-    /// A frame that fits under the limits of the thread's group, not charged yet.
-    fn alloc_within_limits(&mut self, tid: ThreadId, request: &AllocRequest) -> AllocOutcome {
-        let memcg = self.work.threads[tid].memcg;
+    /// A frame that fits under the limits of a group, not charged yet.
+    fn alloc_within_limits(
+        &mut self,
+        tid: ThreadId,
+        memcg: MemcgId,
+        request: &AllocRequest,
+    ) -> AllocOutcome {
         let pfn = match self.alloc(tid, request) {
             AllocOutcome::Frame(p) => p,
             other => return other,
@@ -105,7 +117,10 @@ impl Machine {
     pub(in crate::machine) fn alloc_table(&mut self, tid: ThreadId) -> AllocOutcome {
         match self.mem.given.rules.memcg_charges {
             MemcgCharges::Exact => self.alloc(tid, &AllocRequest::KERNEL),
-            MemcgCharges::Kernel => self.alloc_within_limits(tid, &AllocRequest::KERNEL),
+            MemcgCharges::Kernel => {
+                let memcg = self.work.threads[tid].memcg;
+                self.alloc_within_limits(tid, memcg, &AllocRequest::KERNEL)
+            }
         }
     }
 
@@ -161,10 +176,13 @@ impl Machine {
         AllocOutcome::Blocked
     }
 
-    /// A charged frame for a page that is read ahead (`__GFP_NORETRY`): one direct reclaim at
-    /// most, two for the limit of its group, no waiting, no killing. `None`: the page is not worth it.
-    pub(in crate::machine) fn alloc_speculative(&mut self, tid: ThreadId) -> Option<Pfn> {
-        let memcg = self.mem.virt.spaces[self.work.threads[tid].space].memcg;
+    /// A frame for a page that is read ahead (`__GFP_NORETRY`), charged to a group: one direct reclaim
+    /// at most, two for the limit of the group, no waiting, no killing. `None`: the page is not worth it.
+    pub(in crate::machine) fn alloc_speculative(
+        &mut self,
+        tid: ThreadId,
+        memcg: MemcgId,
+    ) -> Option<Pfn> {
         let (req, node) = (&AllocRequest::READAHEAD, self.home_node());
         let low = self.mem.try_alloc(node, req, Some(Mark::Low));
         self.work_off_boost();
