@@ -101,6 +101,61 @@ fn a_limit_below_the_usage_reclaims() {
     assert!((over..over * 1.5).contains(&(act.done as f64)), "{} of {over} pages", act.done);
 }
 
+/// `memory.max` below what a group is charged: what can be reclaimed goes, and if that is too little,
+/// the OOM killer ends the process. Expected with swap for all: no kill; without: the hog dies at the
+/// write, since nothing of it can be reclaimed. A note says so.
+#[test]
+fn a_hard_limit_below_the_usage_reclaims_or_kills() {
+    let rule = "[[daemon]]\n[[daemon.rule]]\npause = \"60min\"\n\
+                when = \"memcg(batch).current > 60MiB\"\nvictim = { among = \"batch\" }\n\
+                do = { write = \"memory.max\", value = \"32MiB\" }\n";
+    let swap = "cpus = 2\nswap = { size = \"1GiB\", device = \"zram\" }";
+    let without = report(&format!("expect-oom = true\n{GROWING}{rule}"));
+    let with = report(&format!("{}{rule}", GROWING.replace("cpus = 2", swap)));
+    let below = [&without, &with].map(|r| {
+        let act = &r.runs[0].daemons[0].acts[0];
+        let below = act.below_use.as_ref().expect("the group uses more");
+        assert_eq!(below.limit_bytes, 32 << 20);
+        assert!((60 << 20..80 << 20).contains(&below.charged_bytes), "{}", below.charged_bytes);
+        (below.killed, act.done > 0, r.runs[0].vmstat.get("oom_kill").copied())
+    });
+    assert_eq!(below, [(1, false, Some(1)), (0, true, Some(0))]);
+    let note = "rules wrote memory.max of batch below its use, 32 MiB of ";
+    for (report, end) in [(&without, "ended 1 process"), (&with, "ended 0 processes")] {
+        assert!(
+            report.notes.iter().any(|n| n.contains(note) && n.ends_with(end)),
+            "{:?}",
+            report.notes
+        );
+    }
+}
+
+/// The hog ends after a second, and its group is gone. Expected: the daemon, which looks each second,
+/// reads zeros from 2 s on, and a note says so; of groups that are there no note speaks.
+#[test]
+fn reads_of_groups_that_are_gone_are_told() {
+    let text = GROWING
+        .replace("128,", "16,")
+        .replace("\"batch\"\n[[task]]", "\"batch\"\nuntil = \"1ms\"\n[[task]]");
+    assert!(text.contains("until"));
+    let rule = |memcg: &str| {
+        format!(
+            "[[daemon]]\n[[daemon.rule]]\nevery = \"1s\"\nwhen = \"memcg({memcg}).current > 1GiB\"\n\
+             do = {{ swappiness = \"1\" }}\n"
+        )
+    };
+    let gone = report(&format!("{text}{}", rule("batch")));
+    let absent = gone.runs[0].daemons[0].absent.as_ref().expect("the group is gone");
+    assert_eq!((absent.memcg.as_str(), absent.at_ns / 1_000_000_000), ("batch", 2));
+    assert!((4..=5).contains(&absent.reads), "{}", absent.reads);
+    let said = |n: &String| {
+        n.contains("rules read files of groups that are not there") && n.contains("`batch` at 2.0")
+    };
+    assert!(gone.notes.iter().any(said), "{:?}", gone.notes);
+    let there = report(&format!("{text}{}", rule("small")));
+    assert_eq!(there.runs[0].daemons[0].absent, None);
+}
+
 /// A trigger wakes a daemon that has no timer to speak of, within a tenth of the window and a look.
 #[test]
 fn a_trigger_wakes_a_daemon() {

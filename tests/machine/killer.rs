@@ -58,12 +58,13 @@ fn workloads_read_memory_pressure() {
     assert!(read.iter().all(|p| p.full_us <= p.some_us));
 }
 
-/// Eight apps of 6 MiB in 24 MiB, launched in turn, that nothing but a killer kills.
-fn phone(killer: &str) -> RunReport {
+/// Eight apps of 6 MiB in 24 MiB, launched in turn, that nothing but a daemon kills.
+fn phone(daemon: &str) -> RunReport {
     let text = format!(
         r#"
         name = "killer"
         machine = {{ memory = "24MiB", cpus = 2, swap = {{ size = "64MiB", device = "hdd" }}, file-device = "hdd" }}
+        {daemon}
         [[task]]
         workload = "apps"
         apps = 8
@@ -73,22 +74,31 @@ fn phone(killer: &str) -> RunReport {
         heap = "4MiB"
         order = "fixed"
         cold-permille = 0
-        {killer}
         "#
     );
     audited(&text).remove(0)
 }
 
-/// Expected: an app that was killed writes its heap anew, so faults that bring zeroed pages are
-/// more, and what was its heap is not swapped back in. A threshold that no stall reaches changes
-/// nothing.
+/// Expected: an app that lmkd killed writes its heap anew, so faults that bring zeroed pages are
+/// more, and what was its heap is not swapped back in. Each victim is an app, never the one in front
+/// (as long as others live) and never the whole phone. An lmkd that no stall wakes changes nothing.
 #[test]
-fn pressure_kills_apps() {
+fn lmkd_kills_apps() {
+    let never = "daemon = [{ resident = \"0B\", lmkd = { partial-stall = \"1s\", complete-stall = \"1s\" } }]";
     let [alone, never, killed] =
-        ["", "psi-complete-stall = \"1s\"", "psi-partial-stall = \"70ms\""].map(phone);
-    assert_eq!((&never.digest, &never.vmstat), (&alone.digest, &alone.vmstat));
+        ["", never, "daemon = [{ resident = \"0B\", lmkd = { complete-stall = \"70ms\" } }]"]
+            .map(phone);
+    assert_eq!((&never.vmstat, never.sim_time_ns), (&alone.vmstat, alone.sim_time_ns));
     let of = |r: &RunReport, counter: &str| *r.vmstat.get(counter).expect("a counter");
     let zeroed = |r: &RunReport| of(r, "pgfault") - of(r, "pgmajfault");
     assert!(zeroed(&killed) > zeroed(&alone) + 2 * 1024, "{:?}", [&alone, &killed].map(zeroed));
     assert!(of(&killed, "pswpin") < of(&alone, "pswpin"));
+    let acts = &killed.daemons[0].acts;
+    assert!(acts.len() > 4);
+    for act in acts {
+        let app = act.target.strip_prefix("apps/").and_then(|n| n.parse::<u16>().ok());
+        assert!(act.what == "SIGKILL" && app.is_some_and(|n| n < 8), "{act:?}");
+        let adj = act.read.iter().find(|r| r.0 == "oom_score_adj").map(|r| r.1);
+        assert!(adj.is_some_and(|adj| *adj >= 700.0), "{act:?}");
+    }
 }

@@ -109,6 +109,7 @@ impl Earlyoom {
                 most: SimDuration::from_secs(10),
                 kill_when,
             }),
+            chain: None,
         };
         let term_when = below(MEMORY, self.term());
         Rules::new(vec![
@@ -142,7 +143,7 @@ mod tests {
 
     fn process(id: u16, oom_score: u64, rss: u64) -> Process {
         let (name, memcg) = (format!("p{id}"), MemcgId(0));
-        Process { id: AsId(id), name, memcg, rss, swap: 0, oom_score_adj: 0, oom_score }
+        Process { id: AsId(id).into(), name, memcg, rss, swap: 0, oom_score_adj: 0, oom_score }
     }
 
     /// 3 GiB available and 4 GiB anonymous are 42.86 %, whatever the machine has.
@@ -179,11 +180,11 @@ mod tests {
         let next = daemon.look(&mut machine, &[]);
         assert_eq!(
             (next.0, &machine.acts[..]),
-            (100_000_000, &[(SimTime(0), Action::Signal(AsId(3), Signal::Term))][..],)
+            (100_000_000, &[(SimTime(0), Action::Signal(AsId(3).into(), Signal::Term))][..],)
         );
         (machine.now, machine.info.mem_available) = (next, gib / 100);
         daemon.look(&mut machine, &[]);
-        assert_eq!(machine.acts[1].1, Action::Signal(AsId(3), Signal::Kill));
+        assert_eq!(machine.acts[1].1, Action::Signal(AsId(3).into(), Signal::Kill));
 
         let mut machine = of(gib / 10, gib * 9 / 10, [GIB, 2 * GIB]);
         machine.processes = vec![process(1, 700, 10)];
@@ -200,6 +201,6 @@ mod tests {
         prefer.rules(&[]).look(&mut machine, &[]);
         let avoid = Earlyoom { avoid: vec!["p1".to_string()], ..Earlyoom::default() };
         avoid.rules(&[]).look(&mut machine, &[]);
-        assert!(machine.acts.iter().all(|a| a.1 == Action::Signal(AsId(2), Signal::Kill)));
+        assert!(machine.acts.iter().all(|a| a.1 == Action::Signal(AsId(2).into(), Signal::Kill)));
     }
 }

@@ -22,6 +22,8 @@ pub(crate) enum Source {
     /// A row of [`MEMINFO`].
     Meminfo(usize),
     Vmstat(VmEvent),
+    /// [`ZRAM`].
+    Zram,
     /// An average (0 to 2) of some or full, or the total in microseconds (3).
     Pressure(Of, bool, usize),
     /// A row of [`GROUP`].
@@ -55,6 +57,9 @@ const MEMINFO: [Row<Meminfo, u64>; 10] = [
     ("SwapTotal", |m| m.swap_total),
     ("SwapFree", |m| m.swap_free),
 ];
+
+/// Memory that all zrams take, as their `mm_stat` has it.
+const ZRAM: &str = "zram.mem_used_total";
 
 /// Sizes of groups. Limits that are not set are larger than all memory.
 const GROUP: [Row<GroupFiles, u64>; 12] = [
@@ -122,6 +127,9 @@ pub(crate) fn source(memcg: Option<Of>, name: &str) -> Option<Source> {
     if let Some(counter) = name.strip_prefix("vmstat.") {
         return event(counter).map(Source::Vmstat);
     }
+    if name == ZRAM {
+        return Some(Source::Zram);
+    }
     // Before a group's own: at the top it is the machine's.
     if let Some(i) = SAID.iter().position(|n| *n == name) {
         return Some(Source::Said(i));
@@ -141,7 +149,7 @@ pub(crate) fn names() -> Vec<String> {
     let pressure = ["some", "full"].into_iter().flat_map(|stall| {
         ["avg10", "avg60", "avg300", "total"].map(|what| format!("pressure.{stall}.{what}"))
     });
-    let others = PROCESS.iter().map(|p| p.0).chain(SAID).chain(["stat.pgscan"]);
+    let others = PROCESS.iter().map(|p| p.0).chain(SAID).chain(["stat.pgscan", ZRAM]);
     meminfo
         .chain(vmstat)
         .chain(group)
@@ -216,6 +224,7 @@ impl<'a> Reads<'a> {
                 bytes(MEMINFO[row].1(self.meminfo.get_or_insert_with(|| system.meminfo())))
             }
             Source::Vmstat(event) => self.system.vmstat(event) as f64,
+            Source::Zram => bytes(self.system.zram()),
             Source::Pressure(of, full, what) => {
                 let m = Self::memcg(of, candidate);
                 let system = &mut *self.system;

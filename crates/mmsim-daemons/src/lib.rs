@@ -25,4 +25,4 @@ pub mod systemd_oomd;
 mod testing;
 
 pub use expr::{BadExpr, Expr, Names};
-pub use rules::{Among, Do, Every, Order, Pick, Rule, Rules, Sort, Wait};
+pub use rules::{Among, Chain, Do, Every, Order, Pick, Rule, Rules, Sort, Wait};

@@ -7,15 +7,15 @@
 //! Perceptible apps, of 200 and less, are spared by some reasons.
 //!
 //! Deviations: among equal values of the background the process that began first is taken for the one
-//! that was used longest ago. CMA is not subtracted from free memory. Left out: levels and events of
+//! that was used longest ago, but for apps of the workload `apps`, which know. CMA is not subtracted from free memory. Left out: levels and events of
 //! memory cgroups, `kill_heaviest_task`, other vendors' reasons.
 
 use mmsim_core::base::digest::Digest;
-use mmsim_core::base::id::{AsId, MemcgId};
+use mmsim_core::base::id::MemcgId;
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::policy::daemon::{
-    Action, Daemon, Meminfo, Needs, Process, Reason, Signal, Stall, System, TriggerSpec,
+    Action, Daemon, Meminfo, Needs, Pid, Process, Reason, Signal, Stall, System, TriggerSpec,
 };
 
 /// Its properties (`ro.lmk.*`).
@@ -126,9 +126,10 @@ fn victim(all: &[Process], spares: bool) -> Option<&Process> {
     let may = |p: &&Process| p.oom_score_adj > if spares { PERCEPTIBLE } else { -1 };
     let key = |p: &&Process| {
         let size = if p.oom_score_adj <= PERCEPTIBLE { p.rss } else { 0 };
-        (p.oom_score_adj, size, std::cmp::Reverse(p.id))
+        (p.oom_score_adj, size)
     };
-    all.iter().filter(may).max_by_key(key)
+    // Of equal ones the first, which was used longest ago.
+    all.iter().rev().filter(may).max_by_key(key)
 }
 
 /// lmkd at work.
@@ -142,7 +143,7 @@ pub struct Running {
     scanned: [u64; 2],
     refaults: u64,
     /// The victim that it waits for, and until when.
-    killing: Option<(AsId, SimTime)>,
+    killing: Option<(Pid, SimTime)>,
     killed: bool,
 }
 
@@ -259,6 +260,7 @@ impl Daemon for Running {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mmsim_core::base::id::AsId;
 
     /// Worked by hand: 60,000 of 100,000 pages within 0.8 s are 59 %, of which a second later 29 are
     /// left; 50,000 more are 49 and 29.
@@ -306,14 +308,14 @@ mod tests {
     fn victims_come_by_their_adjustment() {
         let of = |id: u16, oom_score_adj: i16, rss: u64| {
             let (name, memcg) = (format!("p{id}"), MemcgId(0));
-            Process { id: AsId(id), name, memcg, rss, swap: 0, oom_score_adj, oom_score: 0 }
+            Process { id: AsId(id).into(), name, memcg, rss, swap: 0, oom_score_adj, oom_score: 0 }
         };
         let mut all =
             vec![of(0, -900, 999), of(1, 900, 5), of(2, 900, 9), of(3, 100, 5), of(4, 100, 9)];
         let mut order = Vec::new();
         while let Some(p) = victim(&all, false) {
             let id = p.id;
-            order.push(id.0);
+            order.push(id.space.0);
             all.retain(|p| p.id != id);
         }
         assert_eq!(order, [1, 2, 4, 3]);

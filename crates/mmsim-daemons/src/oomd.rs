@@ -1,17 +1,20 @@
 //! oomd of Meta, 0.5.0: rulesets of plug-ins, looked at every 5 s.
 //!
-//! A ruleset has detectors and one action. Detectors of one group must all hold, and one group is
-//! enough. Each plug-in is a row: a detector is a condition, an action is an order among the groups
-//! that it names. After a kill nothing acts for a while.
+//! A ruleset has detectors and a chain of actions. Detectors of one group must all hold, and one group
+//! is enough. Each plug-in is a row: a detector is a condition, an action is an order among the groups
+//! that it names. The actions of a chain come in order, at one look: one that finds no group to kill
+//! lets the next one act, and one that killed ends the chain, which pauses then. If a hook runs before
+//! a kill, the chain stops at the chosen victim and goes on from there at a later look, whatever has
+//! become of the detectors.
 //!
-//! Source: oomd src/oomd/plugins (`PressureAbove`, `PressureRisingBeyond`, `MemoryAbove`,
-//! `MemoryReclaim`, `SwapFree`, `KillMemoryGrowth`, `KillSwapUsage`, `KillPressure`, `KillPgScan`).
-//! Deviations: a detector of pressure is of one group, not of the worst of several; the pause after an
-//! act is one for all rulesets. Left out: chains of several actions, `recursive`, preferences by
-//! extended attributes, `biased_swap_kill`, plug-ins of I/O.
+//! Source: oomd src/oomd/engine/Ruleset.cpp, src/oomd/plugins (`BaseKillPlugin`, `PressureAbove`,
+//! `PressureRisingBeyond`, `MemoryAbove`, `MemoryReclaim`, `SwapFree`, `KillMemoryGrowth`,
+//! `KillSwapUsage`, `KillPressure`, `KillPgScan`, `Continue`, `Stop`). Deviation: a detector of pressure
+//! is of one group, not of the worst of several. Left out: `recursive`, preferences by extended
+//! attributes, `biased_swap_kill`, plug-ins of I/O, hooks that choose by the group.
 
 use crate::expr::{Expr, Names};
-use crate::rules::{Among, Do, Every, Order, Pick, Rule, Rules, Sort};
+use crate::rules::{Among, Chain, Do, Every, Order, Pick, Rule, Rules, Sort};
 use mmsim_core::base::id::MemcgId;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::policy::daemon::Signal;
@@ -45,8 +48,10 @@ pub struct Kill {
     pub plugin: usize,
     /// Groups among which it chooses.
     pub among: Vec<MemcgId>,
-    /// Pause after a kill.
+    /// Pause of the chain after a kill.
     pub pause: SimDuration,
+    /// The chain goes on after a kill, without a pause (`always_continue`).
+    pub goes_on: bool,
 }
 
 /// A ruleset.
@@ -56,8 +61,12 @@ pub struct Ruleset {
     pub name: String,
     /// Detectors, at least one.
     pub detectors: Vec<Detector>,
-    /// Its action.
-    pub kill: Kill,
+    /// Its actions in order, at least one.
+    pub actions: Vec<Kill>,
+    /// Time that the hook before a kill takes; 0: there is none.
+    pub hook: SimDuration,
+    /// The longest wait for it (`prekill_hook_timeout`).
+    pub hook_timeout: SimDuration,
 }
 
 /// A plug-in that detects.
@@ -128,21 +137,27 @@ pub const ACTION_NAMES: [&str; ACTIONS.len()] = {
     names
 };
 
-/// Plug-ins that kill: the name, who is a candidate, and the keys of the order.
-pub const ACTIONS: [(&str, &str, &[&str]); 4] = [
+/// Plug-ins that act: the name, who is a candidate, and the keys of the order. Those without keys kill
+/// no group: the chain goes on behind [`GOES_ON`], and ends with the other.
+pub const ACTIONS: [(&str, &str, &[&str]); 6] = [
     (
         "kill_by_memory_size_or_growth",
-        "current > 0",
+        "stat.anon > 0",
         &["current", "max(min, low)", "average(current)"],
     ),
-    ("kill_by_swap_usage", "swap.current > 1MiB", &["swap.current"]),
+    ("kill_by_swap_usage", "swap.current > 1MiB and stat.anon > 0", &["swap.current"]),
     (
         "kill_by_pressure",
-        "current > 0",
+        "stat.anon > 0",
         &["floor(pressure.full.avg10 / 2 + pressure.full.avg60 / 2)"],
     ),
-    ("kill_by_pg_scan", "rate(stat.pgscan) > 0", &["rate(stat.pgscan)"]),
+    ("kill_by_pg_scan", "rate(stat.pgscan) > 0 and stat.anon > 0", &["rate(stat.pgscan)"]),
+    (GOES_ON, "", &[]),
+    ("stop", "", &[]),
 ];
+
+/// The plug-in that does nothing.
+const GOES_ON: &str = "continue";
 
 fn ms(time: SimDuration) -> String {
     format!("{}ms", time.0 / 1_000_000)
@@ -163,28 +178,35 @@ impl Ruleset {
         all.join(" or ")
     }
 
-    fn rule(&self, groups: Names<'_>) -> Rule {
+    /// The rule of its n-th action.
+    fn rule(&self, n: usize, groups: Names<'_>) -> Rule {
         let own = |text: &str| Expr::own(text, groups);
-        let (plugin, keep, keys) = ACTIONS[self.kill.plugin];
-        let mut pick = Pick::of(Among::Groups(self.kill.among.clone()));
-        pick.keep = Some(own(keep));
-        pick.by = keys.iter().map(|key| (Sort::Largest, own(key))).collect();
-        pick.order = if keys.len() > 1 { Order::SizeOrGrowth } else { Order::Keys };
+        let action = &self.actions[n];
+        let (plugin, keep, keys) = ACTIONS[action.plugin];
+        let pick = (!keys.is_empty()).then(|| Pick {
+            keep: Some(own(keep)),
+            by: keys.iter().map(|key| (Sort::Largest, own(key))).collect(),
+            order: if keys.len() > 1 { Order::SizeOrGrowth } else { Order::Keys },
+            ..Pick::of(Among::Groups(action.among.clone()))
+        });
+        let goes_on = action.goes_on || plugin == GOES_ON;
         Rule {
             name: format!("{}: {plugin}", self.name),
             every: Every::Time(PERIOD),
             when: own(&self.condition()),
-            pick: Some(pick),
-            act: Do::Signal(Signal::Kill),
-            pause: self.kill.pause,
+            act: if pick.is_some() { Do::Signal(Signal::Kill) } else { Do::Nothing },
+            pick,
+            pause: action.pause,
             wait: None,
+            chain: Some(Chain { follows: n > 0, goes_on, hook: self.hook.min(self.hook_timeout) }),
         }
     }
 }
 
 /// Rules of rulesets.
 pub fn rules(all: &[Ruleset], groups: Names<'_>) -> Rules {
-    Rules::new(all.iter().map(|r| r.rule(groups)).collect())
+    let of = |r: &Ruleset| (0..r.actions.len()).map(|n| r.rule(n, groups)).collect::<Vec<_>>();
+    Rules::new(all.iter().flat_map(of).collect())
 }
 
 #[cfg(test)]
@@ -206,7 +228,67 @@ mod tests {
 
     fn kill(plugin: &str) -> Kill {
         let plugin = ACTION_NAMES.iter().position(|a| *a == plugin).expect("it is one");
-        Kill { plugin, among: vec![MemcgId(2), MemcgId(3)], pause: POST_ACTION_DELAY }
+        let among = vec![MemcgId(2), MemcgId(3)];
+        Kill { plugin, among, pause: POST_ACTION_DELAY, goes_on: false }
+    }
+
+    /// Acts in 46 s of a box with `user/a` and `user/b`, where the second has more of everything but
+    /// swap, of which neither has enough to be killed for. Swap is full up to the 22nd second, and
+    /// `user/b` is gone from `gone` s on.
+    fn acts_of(actions: Vec<Kill>, hook: SimDuration, gone: u64) -> Vec<(u64, u16)> {
+        let detectors = vec![detector("swap_free", "", 10.0, 0)];
+        let hook_timeout = SimDuration::from_secs(60);
+        let ruleset = Ruleset { name: "r".into(), detectors, actions, hook, hook_timeout };
+        let info = Meminfo { swap_total: 1000, ..Meminfo::default() };
+        let mut machine = FakeBox { info, ..FakeBox::default() };
+        for (name, anon) in names().into_iter().zip([0, 5000, 9000]) {
+            machine
+                .groups
+                .push((name, GroupFiles { anon, current: anon, ..GroupFiles::default() }));
+        }
+        let mut daemon = rules(&[ruleset], &names());
+        machine.run(&mut daemon, SimTime(46_000_000_000), &mut |m| {
+            let second = m.now.0 / 1_000_000_000;
+            m.info.swap_free = if second < 22 { 50 } else { 900 };
+            if second >= gone {
+                m.groups[2].1 = GroupFiles::default();
+            }
+        });
+        let at = |a: &(SimTime, Action)| match a.1 {
+            Action::SignalGroup(m, Signal::Kill) => (a.0.0 / 1_000_000_000, m.0),
+            other => panic!("{other:?}"),
+        };
+        machine.acts.iter().map(at).collect()
+    }
+
+    /// No group has swap, so the second action of the chain kills, and the chain rests for 15 s; with
+    /// `stop` before it none does. An action that always goes on kills at each look, with no pause; and
+    /// the one behind it kills too.
+    #[test]
+    fn actions_of_a_chain_come_in_order() {
+        let swap = || kill("kill_by_swap_usage");
+        let size = || kill("kill_by_memory_size_or_growth");
+        let no = SimDuration::ZERO;
+        assert_eq!(acts_of(vec![swap(), size()], no, 99), [(0, 3), (15, 3)]);
+        assert_eq!(acts_of(vec![swap(), kill("continue"), size()], no, 99), [(0, 3), (15, 3)]);
+        assert_eq!(acts_of(vec![swap(), kill("stop"), size()], no, 99), []);
+        let always = || Kill { goes_on: true, ..size() };
+        assert_eq!(acts_of(vec![always()], no, 12), [(0, 3), (5, 3), (10, 3), (15, 2), (20, 2)]);
+        let both = acts_of(vec![always(), size()], no, 99);
+        assert_eq!(both, [(0, 3), (0, 3), (15, 3), (15, 3)]);
+    }
+
+    /// A hook of 2 s has run by the next look, 5 s later; one of 7 s takes two. The kill comes though
+    /// the detector holds no longer, and the pause begins with it. Without a victim by then the chain
+    /// goes on with its next action, which has a hook of its own.
+    #[test]
+    fn a_hook_delays_the_kill() {
+        let size = || kill("kill_by_memory_size_or_growth");
+        let of =
+            |seconds, gone| acts_of(vec![size(), size()], SimDuration::from_secs(seconds), gone);
+        assert_eq!(of(2, 99), [(5, 3), (25, 3)]);
+        assert_eq!(of(7, 99), [(10, 3)]);
+        assert_eq!(of(2, 3), [(10, 2)]);
     }
 
     fn names() -> Vec<String> {
@@ -225,12 +307,15 @@ mod tests {
                     detector("memory_reclaim", "pressure", 0.0, 10),
                     detector("swap_free", "swap", 10.0, 0),
                 ],
-                kill: kill("kill_by_swap_usage"),
+                actions: vec![kill("kill_by_swap_usage")],
+                hook: SimDuration::ZERO,
+                hook_timeout: SimDuration::ZERO,
             };
             let info = Meminfo { swap_total: 1000, swap_free, ..Meminfo::default() };
             let mut machine = FakeBox { info, ..FakeBox::default() };
             for (name, swap_current) in names().into_iter().zip([0, 5000, 9000]) {
-                machine.groups.push((name, GroupFiles { swap_current, ..GroupFiles::default() }));
+                let files = GroupFiles { swap_current, anon: 1, ..GroupFiles::default() };
+                machine.groups.push((name, files));
             }
             machine.averages.entry(MemcgId(1)).or_default().full[0] = 70 * 2048;
             let mut daemon = rules(&[ruleset], &names());

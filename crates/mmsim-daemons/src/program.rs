@@ -11,11 +11,11 @@ use std::fmt;
 use std::path::Path;
 
 use mmsim_core::base::digest::Digest;
-use mmsim_core::base::id::{AsId, MemcgId, PAGE_SIZE};
+use mmsim_core::base::id::{MemcgId, PAGE_SIZE};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::policy::daemon::{
-    Action, Control, Daemon, Needs, Process, Reason, Signal, Stall, System, TriggerSpec, stop,
+    Action, Control, Daemon, Needs, Pid, Process, Reason, Signal, Stall, System, TriggerSpec, stop,
 };
 
 use crate::figure::{Candidate, Reads, Source, source};
@@ -173,12 +173,11 @@ impl Host<'_> {
             m == MemcgId(0) || below.is_some_and(|b| b.is_empty() || b.starts_with('/'))
         };
         let all = self.processes.iter().flatten().filter(within);
-        nth(all, i).map(|p| PROCESS + i64::from(p.id.0))
+        nth(all, i).map(|p| number(p.id))
     }
 
     fn process(&mut self, of: Target) -> Option<Process> {
-        let id = AsId(u16::try_from(of.checked_sub(PROCESS)?).ok()?);
-        self.processes().iter().find(|p| p.id == id).cloned()
+        self.processes().iter().find(|p| number(p.id) == of).cloned()
     }
 
     fn read(&mut self, of: Target, name: &str) -> Option<i64> {
@@ -255,6 +254,12 @@ impl Host<'_> {
     }
 }
 
+/// A process as a number: those that a workload plays stand behind the address spaces.
+fn number(id: Pid) -> Target {
+    let played = id.played.map_or(0, |n| i64::from(n) + 1);
+    PROCESS + i64::from(id.space.0) + (played << 16)
+}
+
 /// The i-th of several, if there are as many.
 fn nth<T>(mut all: impl Iterator<Item = T>, i: i64) -> Option<T> {
     all.nth(usize::try_from(i).ok()?)
@@ -321,6 +326,7 @@ impl Daemon for Running {
 mod tests {
     use super::*;
     use crate::testing::FakeBox;
+    use mmsim_core::base::id::AsId;
     use mmsim_core::policy::daemon::{GroupFiles, Meminfo};
 
     /// Asks its list of requests once, and keeps the answers.
@@ -339,7 +345,7 @@ mod tests {
     fn answers(requests: &[Request]) -> (Vec<i64>, FakeBox) {
         let files = |current| GroupFiles { current, ..GroupFiles::default() };
         let process = |id, memcg, rss| Process {
-            id: AsId(id),
+            id: AsId(id).into(),
             name: format!("p{id}"),
             memcg: MemcgId(memcg),
             rss,
@@ -403,7 +409,7 @@ mod tests {
         let want = [
             Action::Write(MemcgId(1), Control::High, Some(2)),
             Action::Write(MemcgId(1), Control::Max, None),
-            Action::Signal(AsId(6), Signal::Term),
+            Action::Signal(AsId(6).into(), Signal::Term),
             Action::SignalGroup(MemcgId(2), Signal::Kill),
         ];
         assert_eq!(acts, want);

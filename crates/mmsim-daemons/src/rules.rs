@@ -9,10 +9,10 @@ use crate::expr::{Expr, Found, Memory};
 use crate::figure::{Candidate, Reads, SAID};
 use crate::growth::size_or_growth;
 use mmsim_core::base::digest::Digest;
-use mmsim_core::base::id::{AsId, MemcgId, PAGE_SIZE};
+use mmsim_core::base::id::{MemcgId, PAGE_SIZE};
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::policy::daemon::{
-    Action, Control, Daemon, Needs, Process, Reason, Signal, System, TriggerSpec,
+    Action, Control, Daemon, Needs, Pid, Process, Reason, Signal, System, TriggerSpec,
 };
 use std::collections::BTreeMap;
 
@@ -107,6 +107,20 @@ pub enum Do {
     Reclaim(Expr, Option<u8>),
     /// Writes `vm.swappiness`.
     Swappiness(Expr),
+    /// Nothing: a step of a chain that only says whether that goes on.
+    Nothing,
+}
+
+/// A step of a chain of acts: a ruleset of oomd. The pause of a chain is its own, and begins with an
+/// act.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Chain {
+    /// It is not the first step: it acts under the condition of that one, if all before it went on.
+    pub follows: bool,
+    /// The chain goes on behind its act, without a pause. Behind a step without a victim it always does.
+    pub goes_on: bool,
+    /// Time from the choice of a victim until it may end, in which a hook runs.
+    pub hook: SimDuration,
 }
 
 /// Waiting for a victim.
@@ -137,6 +151,8 @@ pub struct Rule {
     pub pause: SimDuration,
     /// Waiting for the victim.
     pub wait: Option<Wait>,
+    /// Its step in a chain, if it is one.
+    pub chain: Option<Chain>,
 }
 
 /// State of a rule.
@@ -150,13 +166,27 @@ struct State {
     other: Memory,
     /// Since when its condition has held.
     since: Option<SimTime>,
+    /// Of the first step of a chain: no step acts until then.
+    paused_until: SimTime,
+    /// A victim whose hook runs, and until when.
+    hook: Option<(MemcgId, SimTime)>,
+}
+
+/// End of a look of one rule.
+enum Looked {
+    /// It acted, and waits for its victims.
+    Waits,
+    /// The next step of its chain acts too, under what the first one found.
+    GoesOn(Found),
+    /// It did not act, or nothing is left to do.
+    Over,
 }
 
 /// Victims that the daemon waits for.
 #[derive(Clone, Debug)]
 struct Waiting {
     rule: usize,
-    victims: Vec<AsId>,
+    victims: Vec<Pid>,
     until: SimTime,
 }
 
@@ -254,17 +284,39 @@ impl Rules {
         }
     }
 
-    /// A look of one rule. True: it acted, and waits for its victims.
-    fn look_at(&mut self, i: usize, system: &mut dyn System) -> bool {
+    /// True if no step of a chain may act, but for the one whose hook runs, or if a rule rests.
+    fn rests(&self, i: usize, first: usize, now: SimTime) -> bool {
+        let rule = &self.rules[i].0;
+        if rule.chain.is_none() {
+            return rule.pause > SimDuration::ZERO && now < self.paused_until;
+        }
+        let follows = |r: &&(Rule, State)| r.0.chain.is_some_and(|c| c.follows);
+        let others = self.rules[first + 1..].iter().take_while(follows);
+        let steps = std::iter::once(&self.rules[first]).chain(others);
+        let hooked = steps.enumerate().find(|(_, step)| step.1.hook.is_some());
+        now < self.rules[first].1.paused_until || hooked.is_some_and(|(n, _)| first + n != i)
+    }
+
+    /// A look of one rule: a step of the chain that begins with `first`, if that is not the rule
+    /// itself. `handed`: what the first step found, if it is not the first.
+    fn look_at(
+        &mut self,
+        (i, first): (usize, usize),
+        handed: Option<Found>,
+        system: &mut dyn System,
+    ) -> Looked {
         let now = system.now();
+        let rests = self.rests(i, first, now);
         let (rule, state) = &mut self.rules[i];
         let mut reads = Reads::new(system, &self.said);
         let per_candidate = rule.pick.is_some() && rule.when.is_of_candidates();
-        let found = if per_candidate {
-            Found { value: 1.0, ..Found::default() }
-        } else {
-            rule.when.find(&mut reads, Candidate::None, &mut state.when)
+        let mut found = match handed {
+            Some(found) => found,
+            None if per_candidate => Found { value: 1.0, ..Found::default() },
+            None => rule.when.find(&mut reads, Candidate::None, &mut state.when),
         };
+        // What a hook was run for goes on, whatever has become of its condition.
+        found.value = if state.hook.is_some() { 1.0 } else { found.value };
         state.next = now
             + match &rule.every {
                 Every::Time(time) => *time,
@@ -274,8 +326,7 @@ impl Rules {
                 }
             };
         let holds = found.value != 0.0;
-        let paused = rule.pause > SimDuration::ZERO && now < self.paused_until;
-        let acts = holds && !paused;
+        let acts = holds && !rests && state.hook.is_none_or(|(_, until)| until <= now);
         let mut chosen = Vec::new();
         if let Some(pick) = &rule.pick {
             let scans = per_candidate
@@ -291,16 +342,53 @@ impl Rules {
         let holds_of_one = holds && (!per_candidate || !chosen.is_empty());
         state.since = holds_of_one.then(|| held.or(state.since).unwrap_or(now));
         if !acts {
-            return false;
+            return Looked::Over;
+        }
+        if let Some((hooked, _)) = state.hook.take() {
+            // Who else is next was not asked for.
+            chosen.retain(|c| matches!(c.who, Owned::Group(m) if m == hooked));
+        } else if let Some(chain) = rule.chain.filter(|c| c.hook > SimDuration::ZERO)
+            && let Some(Owned::Group(m)) = chosen.first().map(|c| &c.who)
+        {
+            state.hook = Some((*m, now + chain.hook));
+            return Looked::Over;
         }
         let victim = (!chosen.is_empty()).then(|| chosen.swap_remove(0));
         if rule.pick.is_some() && (victim.is_none() && per_candidate) {
-            return false;
+            return Looked::Over;
         }
-        if rule.pause > SimDuration::ZERO {
-            self.paused_until = now + rule.pause;
+        self.end_look((i, first, now), found, victim, system)
+    }
+
+    /// A rule that is to act does, and pauses from `now` on, when its look began.
+    fn end_look(
+        &mut self,
+        (i, first, now): (usize, usize, SimTime),
+        found: Found,
+        victim: Option<Placed>,
+        system: &mut dyn System,
+    ) -> Looked {
+        let rule = &self.rules[i].0;
+        let Some(chain) = rule.chain else {
+            if rule.pause > SimDuration::ZERO {
+                self.paused_until = now + rule.pause;
+            }
+            return if self.carry_out(i, found, victim, system) {
+                Looked::Waits
+            } else {
+                Looked::Over
+            };
+        };
+        let (pause, hit) = (rule.pause, victim.is_some());
+        let nothing = rule.act == Do::Nothing;
+        if hit {
+            self.carry_out(i, found.clone(), victim, system);
         }
-        self.carry_out(i, found, victim, system)
+        if chain.goes_on || !(hit || nothing) {
+            return Looked::GoesOn(found);
+        }
+        self.rules[first].1.paused_until = now + if hit { pause } else { SimDuration::ZERO };
+        Looked::Over
     }
 
     fn carry_out(
@@ -347,6 +435,7 @@ impl Rules {
             (Do::Reclaim(bytes, swappiness), _) => {
                 Action::Reclaim(group, pages(bytes, state, system), *swappiness)
             }
+            (Do::Nothing, _) => return false,
             (Do::Swappiness(value), _) => {
                 let value = pages(value, state, system).saturating_mul(PAGE_SIZE);
                 Action::Swappiness(value.min(200) as u8)
@@ -443,7 +532,10 @@ fn candidates(pick: &Pick, system: &mut dyn System) -> Vec<Owned> {
         Among::Leaves(groups) => {
             groups.iter().flat_map(|&m| system.leaves(m)).map(Owned::Group).collect()
         }
-        Among::Groups(groups) => groups.iter().map(|&m| Owned::Group(m)).collect(),
+        Among::Groups(groups) => {
+            let there = groups.iter().filter(|&&m| system.has_group(m));
+            there.map(|&m| Owned::Group(m)).collect()
+        }
     }
 }
 
@@ -477,14 +569,25 @@ impl Daemon for Rules {
             return next;
         }
         self.thaw(system);
+        // The chain under way: its first step, whether it is due, and what that hands on.
+        let (mut first, mut due, mut handed) = (0, false, None);
         for i in 0..self.rules.len() {
-            if self.rules[i].1.next > system.now() && fired.is_empty() {
+            if !self.rules[i].0.chain.is_some_and(|c| c.follows) {
+                due = self.rules[i].1.next <= system.now() || !fired.is_empty();
+                (first, handed) = (i, None);
+            }
+            if !due {
                 continue;
             }
-            if self.look_at(i, system) {
-                let wait = self.rules[i].0.wait.as_ref();
-                return system.now() + wait.map_or(SimDuration(1), |w| w.every);
-            }
+            handed = match self.look_at((i, first), handed, system) {
+                Looked::GoesOn(found) => Some(found),
+                // The steps behind it only read what their orders look back to.
+                Looked::Over => Some(Found::default()),
+                Looked::Waits => {
+                    let wait = self.rules[i].0.wait.as_ref();
+                    return system.now() + wait.map_or(SimDuration(1), |w| w.every);
+                }
+            };
         }
         let timers = self.rules.iter().map(|r| r.1.next);
         timers.chain(self.frozen.iter().map(|f| f.1)).min().unwrap_or(SimTime::NEVER)

@@ -82,6 +82,7 @@ impl SystemdOomd {
             act: Do::Signal(Signal::Kill),
             pause: SimDuration::ZERO,
             wait: None,
+            chain: None,
         }
     }
 
@@ -106,6 +107,7 @@ impl SystemdOomd {
             act: Do::Signal(Signal::Kill),
             pause: Self::POST_ACTION_DELAY,
             wait: None,
+            chain: None,
         })
     }
 }

@@ -2,11 +2,11 @@
 
 use crate::expr::{Expr, Memory};
 use crate::figure::{Candidate, Reads};
-use mmsim_core::base::id::{AsId, MemcgId};
+use mmsim_core::base::id::MemcgId;
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::policy::daemon::{
-    Action, Daemon, GroupFiles, Meminfo, Pressure, PressureAverages, Process, Reason, System,
+    Action, Daemon, GroupFiles, Meminfo, Pid, Pressure, PressureAverages, Process, Reason, System,
     TriggerSpec,
 };
 use std::collections::BTreeMap;
@@ -16,12 +16,14 @@ use std::collections::BTreeMap;
 pub(crate) struct FakeBox {
     pub(crate) now: SimTime,
     pub(crate) info: Meminfo,
+    /// Pages that zram takes.
+    pub(crate) zram: u64,
     /// Files of the root.
     pub(crate) root: GroupFiles,
     pub(crate) groups: Vec<(String, GroupFiles)>,
     pub(crate) averages: BTreeMap<MemcgId, PressureAverages>,
     pub(crate) processes: Vec<Process>,
-    pub(crate) dead: Vec<AsId>,
+    pub(crate) dead: Vec<Pid>,
     pub(crate) acts: Vec<(SimTime, Action)>,
     pub(crate) memories: Vec<(Expr, Memory)>,
 }
@@ -71,6 +73,9 @@ impl System for FakeBox {
     fn watermarks(&mut self) -> [u64; 3] {
         [0; 3]
     }
+    fn zram(&mut self) -> u64 {
+        self.zram
+    }
     fn group(&mut self, memcg: MemcgId) -> GroupFiles {
         match memcg.0 {
             0 => self.root,
@@ -101,7 +106,7 @@ impl System for FakeBox {
     fn processes(&mut self) -> Vec<Process> {
         self.processes.iter().filter(|p| !self.dead.contains(&p.id)).cloned().collect()
     }
-    fn lives(&self, process: AsId) -> bool {
+    fn lives(&self, process: Pid) -> bool {
         !self.dead.contains(&process)
     }
     fn spend(&mut self, time: SimDuration) {

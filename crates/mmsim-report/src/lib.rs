@@ -63,11 +63,11 @@ pub(crate) mod samples;
 
 pub use self::csv::{CSV_HEADER, Rows, Spreadsheet, for_spreadsheets, or_empty};
 pub use document::{
-    ActReport, AimReport, Bounds, ClassReport, DaemonReport, DamonReport, DamonStatReport,
-    DiskReport, Ending, ExpectReport, GenerationReport, KnobValue, LatencyReport, Monitored,
-    OomProcess, OomReport, PhaseReport, PressureReport, QuantilesReport, ReadingReport,
-    RecordReport, Report, ReportError, RunMeta, RunReport, SCHEMA, SchemeReport, ShareReport,
-    StuckReport, StuckThread, SwapDeviceReport, SwapOutReport, SwapReport, TaskReport,
+    AbsentReport, ActReport, AimReport, BelowUseReport, Bounds, ClassReport, DaemonReport,
+    DamonReport, DamonStatReport, DiskReport, Ending, ExpectReport, GenerationReport, KnobValue,
+    LatencyReport, Monitored, OomProcess, OomReport, PhaseReport, PressureReport, QuantilesReport,
+    ReadingReport, RecordReport, Report, ReportError, RunMeta, RunReport, SCHEMA, SchemeReport,
+    ShareReport, StuckReport, StuckThread, SwapDeviceReport, SwapOutReport, SwapReport, TaskReport,
     ThreadReport, Throughput, TroubleClass, TroubleReport, TruthReport, WhyExample, WhyReport,
     ZoneReport, json_schema,
 };

@@ -19,7 +19,7 @@ pub(super) fn place(title: &str) -> Option<Place> {
         "[[daemon.oomd]]" => (
             format!("{GROUP}{daemon}{title}\n"),
             "daemon[0].oomd[0].",
-            &[("detector", DETECTOR), ("kill", OOMD_KILL)],
+            &[("detector", DETECTOR), ("kill", OOMD_KILL), ("hook", "\"1s\"")],
         ),
         "[[daemon.oomd.detector]]" => (
             format!("{GROUP}{daemon}[[daemon.oomd]]\nkill = {OOMD_KILL}\n{title}\n"),

@@ -111,7 +111,7 @@ impl Memory {
     }
 
     /// Frames of zrams.
-    pub(super) fn nr_zram_store(&self) -> u64 {
+    pub(crate) fn nr_zram_store(&self) -> u64 {
         self.nr_zspages() - self.zswap().map_or(0, |z| z.store.pool.nr_frames())
     }
 

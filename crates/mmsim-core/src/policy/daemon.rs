@@ -63,11 +63,27 @@ impl GroupFiles {
     }
 }
 
+/// Number of a process: an address space, or one of the processes that its work plays
+/// ([`Workload::played`](crate::workload::Workload::played)).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Pid {
+    /// The address space.
+    pub space: AsId,
+    /// The number of the process that is played in it; `None`: it is the space itself.
+    pub played: Option<u16>,
+}
+
+impl From<AsId> for Pid {
+    fn from(space: AsId) -> Pid {
+        Pid { space, played: None }
+    }
+}
+
 /// `/proc/PID` of a process. Sizes are in pages.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Process {
     /// Its number.
-    pub id: AsId,
+    pub id: Pid,
     /// Its name.
     pub name: String,
     /// Its group.
@@ -123,7 +139,7 @@ impl Control {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
     /// A signal to one process.
-    Signal(AsId, Signal),
+    Signal(Pid, Signal),
     /// A signal to all processes of a group and of those below it.
     SignalGroup(MemcgId, Signal),
     /// A write to a file of a group; `None`: max. A limit below the usage reclaims at once.
@@ -160,6 +176,8 @@ pub trait System {
     /// Watermarks of `/proc/zoneinfo`: min, low, high of all zones in pages, each with the largest
     /// reserve of its zone.
     fn watermarks(&mut self) -> [u64; 3];
+    /// `mem_used_total` of `/sys/block/zram*/mm_stat`: pages that all zrams take.
+    fn zram(&mut self) -> u64;
     /// The files of a group.
     fn group(&mut self, memcg: MemcgId) -> GroupFiles;
     /// A counter of a group's `memory.stat`.
@@ -169,14 +187,14 @@ pub trait System {
     fn leaves(&self, memcg: MemcgId) -> Vec<MemcgId>;
     /// The groups right below a group, in the order of their creation.
     fn children(&self, memcg: MemcgId) -> Vec<MemcgId>;
-    /// True if there is a group of this number.
+    /// True if there is a group of this number: it was created, and was not removed.
     fn has_group(&self, memcg: MemcgId) -> bool;
     /// The name of a group; empty for the root.
     fn name(&self, memcg: MemcgId) -> &str;
     /// Living processes, but for the daemon itself.
     fn processes(&mut self) -> Vec<Process>;
     /// True if a process lives.
-    fn lives(&self, process: AsId) -> bool;
+    fn lives(&self, process: Pid) -> bool;
     /// Takes CPU time for what the daemon computes itself.
     fn spend(&mut self, time: SimDuration);
     /// Writes a trigger to the pressure file of a group. Returns its number among the daemon's.

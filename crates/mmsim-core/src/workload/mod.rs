@@ -60,6 +60,19 @@ pub struct FreeBlocksOfZone {
     pub nr: [u64; NR_ORDERS],
 }
 
+/// A process that a workload plays: mappings of its own that stand for those of a process.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Played {
+    /// Its number, the same as long as it lives.
+    pub number: u16,
+    /// Its name.
+    pub name: String,
+    /// Its mappings.
+    pub regions: Vec<RegionId>,
+    /// `/proc/PID/oom_score_adj`.
+    pub oom_score_adj: i16,
+}
+
 /// Result of a state that a workload was to bring about.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Aim {
@@ -133,6 +146,15 @@ pub trait Workload: Send {
     /// Timeliness with respect to recorded instants, if it has any. Asked once, after the run.
     fn replayed(&self) -> Option<Replayed> {
         None
+    }
+    /// Processes that it plays within its own, for daemons to see and to kill. In their place the
+    /// process itself is none for them. Those that were used longest ago come first.
+    fn played(&self) -> Vec<Played> {
+        Vec::new()
+    }
+    /// Ends a process that it plays. The operations that come next give its memory back.
+    fn kill(&mut self, number: u16) {
+        let _ = number;
     }
     /// Appends the next operations (some hundreds to some thousands where accesses are
     /// single pages). Nothing appended means: finished. `ops` comes empty.

@@ -8,7 +8,7 @@ use mmsim_daemons::earlyoom::Earlyoom;
 use mmsim_daemons::kubelet::tree::KUBEPODS;
 use mmsim_daemons::kubelet::{self, Kubelet};
 use mmsim_daemons::lmkd::{self, Lmkd};
-use mmsim_daemons::nohang;
+use mmsim_daemons::nohang::{self, Nohang};
 use mmsim_daemons::oomd::{self as oomd_rules, Ruleset};
 use mmsim_daemons::senpai::{self, Senpai};
 use mmsim_daemons::systemd_oomd::{SystemdOomd, Unit};
@@ -45,8 +45,8 @@ pub struct DaemonSpec {
 pub enum Program {
     /// earlyoom.
     Earlyoom(Earlyoom),
-    /// nohang; true: with its rules of pressure.
-    Nohang(bool),
+    /// nohang.
+    Nohang(Nohang),
     /// oomd of Meta.
     Oomd(Vec<Ruleset>),
     /// systemd-oomd.
@@ -97,7 +97,7 @@ impl Program {
         Ok(match self {
             Program::Code(spec) => code(spec)?,
             Program::Earlyoom(e) => Box::new(e.rules(groups)),
-            Program::Nohang(pressure) => Box::new(nohang::rules(*pressure, groups)),
+            Program::Nohang(of) => Box::new(nohang::rules(*of, groups)),
             Program::Oomd(rulesets) => Box::new(oomd_rules::rules(rulesets, groups)),
             Program::SystemdOomd(s) => Box::new(s.rules(groups)),
             Program::Lmkd(options) => Box::new(lmkd::Running::new(options.clone())),
@@ -188,6 +188,10 @@ fn program(
     kernel: Kernel,
     pods: Option<&Pods>,
 ) -> Result<Program, Error> {
+    if r.has("lmkd") && kernel < Kernel::V5_5 {
+        let found = format!("kernel {} has no pressure to listen to", kernel.name());
+        return Err(r.error("lmkd", found, "kernel = \"5.5\" or later, or another daemon"));
+    }
     let rules = rules(r, groups)?;
     let rulesets = oomd::rulesets(r, groups)?;
     let said = || pods.map_or_else(Vec::new, |p| p.said(groups));
@@ -196,7 +200,10 @@ fn program(
         within(r, "earlyoom", &EARLYOOM, earlyoom)?.map(Program::Earlyoom),
         within(r, "systemd-oomd", &SYSTEMD_OOMD, |s| systemd_oomd(s, groups))?
             .map(Program::SystemdOomd),
-        within(r, "nohang", &NOHANG, |n| n.get("pressure"))?.map(Program::Nohang),
+        within(r, "nohang", &NOHANG, |n| {
+            Ok(Nohang { pressure: n.get("pressure")?, zram: n.get("zram")? })
+        })?
+        .map(Program::Nohang),
         (!rulesets.is_empty()).then_some(Program::Oomd(rulesets)),
         within(r, "lmkd", &LMKD, lmkd)?.map(Program::Lmkd),
         match pods {
@@ -382,6 +389,7 @@ fn one_rule(r: &Reader<'_>, groups: &[String]) -> Result<Rule, Error> {
         act,
         pause: r.get("pause")?,
         wait: (most > SimDuration::ZERO).then_some(wait),
+        chain: None,
     })
 }
 

@@ -2,11 +2,12 @@
 
 use mmsim_daemons::oomd::{ACTIONS, DETECTORS, Detector, Kill, Ruleset};
 
-use super::fields::{each, within};
+use super::fields::{each, one_or_more};
 use super::read::Reader;
 use super::tables::{OOMD, OOMD_DETECTOR, OOMD_KILL};
 use super::watched::{group_named, groups_like};
 use mmsim_base::error::Error;
+use mmsim_core::base::time::SimDuration;
 
 /// Detectors of a ruleset.
 const MOST_DETECTORS: usize = 64;
@@ -31,9 +32,15 @@ fn ruleset(r: &Reader<'_>, groups: &[String]) -> Result<Ruleset, Error> {
     }
     r.need("kill")?;
     let name = r.opt_name("name")?.unwrap_or("").to_string();
-    let kill = within(r, "kill", &OOMD_KILL, |k| kill(k, groups))?;
-    let kill = kill.ok_or_else(|| r.error("kill", "it does nothing", "a plug-in that kills"))?;
-    Ok(Ruleset { name, detectors, kill })
+    let actions = one_or_more(r, "kill", &OOMD_KILL, |k| kill(k, groups))?;
+    if actions.is_empty() {
+        return Err(r.error("kill", "it does nothing", "a plug-in that kills"));
+    }
+    let hook: SimDuration = r.get("hook")?;
+    if hook == SimDuration::ZERO && !r.is_default("hook-timeout") {
+        return Err(r.error("hook-timeout", "there is no hook to wait for", "a `hook` too"));
+    }
+    Ok(Ruleset { name, detectors, actions, hook, hook_timeout: r.get("hook-timeout")? })
 }
 
 fn detector(r: &Reader<'_>, groups: &[String]) -> Result<Detector, Error> {
@@ -61,6 +68,18 @@ fn detector(r: &Reader<'_>, groups: &[String]) -> Result<Detector, Error> {
 
 fn kill(r: &Reader<'_>, groups: &[String]) -> Result<Kill, Error> {
     let plugin = r.position("plugin")?;
-    debug_assert!(plugin < ACTIONS.len(), "words are those of the table");
-    Ok(Kill { plugin, among: groups_like(r, "among", groups)?, pause: r.get("pause")? })
+    let (name, _, keys) = ACTIONS[plugin];
+    let among = if keys.is_empty() {
+        for key in ["among", "pause", "always-continue"] {
+            if !r.is_default(key) {
+                let found = format!("`{name}` kills no group");
+                return Err(r.error(key, found, "nothing: leave it out"));
+            }
+        }
+        Vec::new()
+    } else {
+        r.need("among")?;
+        groups_like(r, "among", groups)?
+    };
+    Ok(Kill { plugin, among, pause: r.get("pause")?, goes_on: r.get("always-continue")? })
 }

@@ -607,9 +607,18 @@ pub(super) fn suggested(
     sources.error(at, title, label).help(format!("known: {}", known.join(", ")))
 }
 
+/// Keys under the names that older scenarios have, and the paths of those that do the same now.
+const MOVED: [(&str, &str); 2] = [
+    ("psi-partial-stall", "daemon.lmkd.partial-stall"),
+    ("psi-complete-stall", "daemon.lmkd.complete-stall"),
+];
+
 /// Where in the document a key of that name belongs, if not where it was written: the key with
 /// those below it that come along, the path of it, and where that was written.
 fn elsewhere(root: &'static TableSpec, entry: &Entry) -> Option<(String, String, At)> {
+    if let Some((key, path)) = MOVED.iter().find(|(key, _)| *key == entry.key) {
+        return Some(((*key).to_string(), (*path).to_string(), entry.key_at));
+    }
     if KernelRules::ROWS.iter().any(|rule| rule.name == entry.key) {
         let key = entry.key.clone();
         return Some((key.clone(), format!("machine.rules.{key}"), entry.key_at));

@@ -32,6 +32,33 @@ pub struct DaemonReport {
     /// Its acts in order, 1,000 at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub acts: Vec<ActReport>,
+    /// Reads of files of groups that were not there, which gave zeros.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub absent: Option<AbsentReport>,
+}
+
+/// Reads of files of groups that were not there.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct AbsentReport {
+    /// When the first one was.
+    pub at_ns: u64,
+    /// Its group.
+    pub memcg: String,
+    /// Their number.
+    pub reads: u64,
+}
+
+/// A limit that is written below what its group is charged.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct BelowUseReport {
+    /// The limit.
+    pub limit_bytes: u64,
+    /// Bytes that the group was charged.
+    pub charged_bytes: u64,
+    /// Processes that the OOM killer ended for it.
+    pub killed: u64,
 }
 
 /// An act of a daemon.
@@ -65,6 +92,9 @@ pub struct ActReport {
     pub lost_records: u64,
     /// Refaults of the machine until then.
     pub refaults: u64,
+    /// For a write of `memory.max` below what the group was charged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub below_use: Option<BelowUseReport>,
 }
 
 impl DaemonReport {
@@ -84,6 +114,11 @@ impl DaemonReport {
             first: u64::from(first == Some(i)),
             first_act_ns: first_of(d),
             acts: d.acts.iter().map(ActReport::from).collect(),
+            absent: d.absent.as_ref().map(|a| AbsentReport {
+                at_ns: a.at.0,
+                memcg: a.memcg.clone(),
+                reads: a.reads,
+            }),
         };
         results.iter().enumerate().map(of).collect()
     }
@@ -105,6 +140,11 @@ impl From<&Act> for ActReport {
             lost_accesses: a.lost.accesses,
             lost_records: a.lost.records,
             refaults: a.refaulted,
+            below_use: a.below_use.map(|b| BelowUseReport {
+                limit_bytes: b.limit * PAGE_SIZE,
+                charged_bytes: b.charged * PAGE_SIZE,
+                killed: b.killed,
+            }),
         }
     }
 }

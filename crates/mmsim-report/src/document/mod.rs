@@ -18,7 +18,7 @@ mod why;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use daemon::{ActReport, DaemonReport};
+pub use daemon::{AbsentReport, ActReport, BelowUseReport, DaemonReport};
 pub use damon::{DamonReport, DamonStatReport, SchemeReport, TruthReport};
 pub use ending::{Ending, OomProcess, OomReport, StuckReport, StuckThread};
 pub use expected::ExpectReport;

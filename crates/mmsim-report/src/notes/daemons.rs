@@ -1,5 +1,7 @@
 //! Who acted first in runs with daemons: the OOM killer or a daemon, when, on whom and why.
 
+use mmsim_core::base::id::PAGE_SIZE;
+
 use crate::document::{ActReport, RunReport};
 use crate::groups::Group;
 use crate::numbers::grouped;
@@ -41,11 +43,53 @@ fn of_run(run: &RunReport) -> Vec<String> {
         }
     };
     let mut notes: Vec<String> = run.daemons.iter().map(daemon).collect();
+    notes.extend(run.daemons.iter().filter_map(of_absent_groups));
+    notes.extend(run.daemons.iter().filter_map(of_limits_below_use));
     if let Some(oom) = &run.oom {
         let first = if run.daemons.iter().all(|d| d.first == 0) { " first" } else { "" };
         notes.push(format!("the OOM killer acted{first}, at {}: {}", at(oom.at_ns), oom.victim));
     }
     notes
+}
+
+/// A daemon read files of groups that were not there.
+fn of_absent_groups(d: &crate::DaemonReport) -> Option<String> {
+    let absent = d.absent.as_ref()?;
+    let (at, of) = (at(absent.at_ns), &absent.memcg);
+    let times = match absent.reads {
+        1 => "once".to_string(),
+        n => format!("{} times", grouped(n as f64)),
+    };
+    Some(format!(
+        "{} read files of groups that are not there {times}, first of `{of}` at {at}: it found zeros",
+        d.name
+    ))
+}
+
+/// A daemon wrote `memory.max` below what the group was charged.
+fn of_limits_below_use(d: &crate::DaemonReport) -> Option<String> {
+    let below = |a: &&ActReport| a.below_use.is_some();
+    let act = d.acts.iter().find(below)?;
+    let of = act.below_use.as_ref()?;
+    let mib = |bytes: u64| grouped(bytes as f64 / f64::from(1 << 20));
+    let more = match d.acts.iter().filter(below).count() {
+        1 => String::new(),
+        n => format!("; it did so {} times", grouped(n as f64)),
+    };
+    Some(format!(
+        "{} wrote memory.max of {} below its use, {} MiB of {}, at {}: reclaim freed {} MiB, and the OOM \
+         killer ended {}{more}",
+        d.name,
+        act.target,
+        mib(of.limit_bytes),
+        mib(of.charged_bytes),
+        at(act.at_ns),
+        mib(act.done * PAGE_SIZE),
+        match of.killed {
+            1 => "1 process".to_string(),
+            n => format!("{} processes", grouped(n as f64)),
+        }
+    ))
 }
 
 /// An act in one sentence.

@@ -11,7 +11,7 @@ use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::config::cost::CostModel;
 use mmsim_core::workload::{
-    Aim, CopyRun, FileSpec, MapKind, Op, Replayed, Run, Workload, WorkloadCx,
+    Aim, CopyRun, FileSpec, MapKind, Op, Played, Replayed, Run, Workload, WorkloadCx,
 };
 
 use super::sample::{Sample, space};
@@ -211,6 +211,14 @@ impl Workload for Filter {
 
     fn aim(&self) -> Option<Aim> {
         self.inner.aim()
+    }
+
+    fn played(&self) -> Vec<Played> {
+        self.inner.played()
+    }
+
+    fn kill(&mut self, number: u16) {
+        self.inner.kill(number);
     }
 
     fn replayed(&self) -> Option<Replayed> {

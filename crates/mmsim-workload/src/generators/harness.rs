@@ -20,22 +20,18 @@ pub(super) fn seeded(w: &mut dyn Workload, clock: Ticking, seed: u64) -> Vec<Vec
     loop {
         let now = SimTime(clock.0 * all.len() as u64);
         let mut ops = Vec::new();
-        w.fill(
-            &WorkloadCx {
-                now,
-                free_pages: 0,
-                kernel_allocs: &[],
-                free_blocks: None,
-                pressure: &Pressure::NONE,
-            },
-            &mut rng,
-            &mut ops,
-        );
+        w.fill(&context(now), &mut rng, &mut ops);
         if ops.is_empty() {
             return all;
         }
         all.push(ops);
     }
+}
+
+/// View of a machine where there is nothing to see but the clock.
+pub(super) fn context(now: SimTime) -> WorkloadCx<'static> {
+    let (free_pages, kernel_allocs, free_blocks) = (0, &[], None);
+    WorkloadCx { now, free_pages, kernel_allocs, free_blocks, pressure: &Pressure::NONE }
 }
 
 /// All operations of a workload.

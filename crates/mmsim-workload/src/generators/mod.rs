@@ -24,7 +24,7 @@ mod request;
 mod scan;
 mod zipf;
 
-pub use apps::{APPS, AppsConfig, LaunchOrder, PRESSURE_WINDOW, ReuseOrder};
+pub use apps::{APPS, AppsConfig, LaunchOrder, ReuseOrder};
 pub use build::{BUILD, BuildConfig};
 pub use ebizzy::{ChunkChoice, ChunkOrder, CopyBuffer, EBIZZY, EbizzyConfig};
 pub use fragment::{Figure, FragmentConfig, FragmentTask, KeepLaw, Target};

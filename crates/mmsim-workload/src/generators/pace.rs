@@ -20,7 +20,7 @@ use crate::law::{Source, Varying};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::settings::{Form, Formed, Row, Value};
 use mmsim_core::base::time::{SimDuration, SimTime};
-use mmsim_core::workload::{FileSpec, Op, RegionId, Touch, Workload, WorkloadCx};
+use mmsim_core::workload::{FileSpec, Op, Played, RegionId, Touch, Workload, WorkloadCx};
 
 /// When a generator ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -77,8 +77,14 @@ pub(super) trait Body: Send {
         None
     }
     /// Goes on with a unit that [`work`](Body::work) only began; appends nothing when none is under
-    /// way. Here a body may look at the machine.
-    fn go_on(&mut self, _cx: &WorkloadCx<'_>, _rng: &mut Rng, _ops: &mut Vec<Op>) {}
+    /// way.
+    fn go_on(&mut self, _rng: &mut Rng, _ops: &mut Vec<Op>) {}
+    /// Processes that it plays, as [`Workload::played`].
+    fn played(&self) -> Vec<Played> {
+        Vec::new()
+    }
+    /// Ends one of them, as [`Workload::kill`].
+    fn kill(&mut self, _number: u16) {}
     /// Name of a record, if one has a latency.
     fn record(&self) -> Option<&'static str> {
         None
@@ -195,6 +201,12 @@ impl<B: Body> Workload for Paced<B> {
     fn record(&self) -> Option<&'static str> {
         self.body.record()
     }
+    fn played(&self) -> Vec<Played> {
+        self.body.played()
+    }
+    fn kill(&mut self, number: u16) {
+        self.body.kill(number);
+    }
     /// `populate`, then `access` or `access1`, `access2`, ...; the other threads end none.
     fn phases(&self) -> Vec<String> {
         if self.thread > 0 {
@@ -227,7 +239,7 @@ impl<B: Body> Workload for Paced<B> {
         Some(region)
     }
     fn fill(&mut self, cx: &WorkloadCx, rng: &mut Rng, ops: &mut Vec<Op>) {
-        self.body.go_on(cx, rng, ops);
+        self.body.go_on(rng, ops);
         if !ops.is_empty() {
             return;
         }

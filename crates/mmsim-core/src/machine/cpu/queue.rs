@@ -1,8 +1,9 @@
 //! The queue of timed events, ordered by (time, class, order of queueing).
 
-use crate::base::id::{AsId, DiskId, KdamondId, MemcgId, NodeId, ThreadId};
+use crate::base::id::{DiskId, KdamondId, MemcgId, NodeId, ThreadId};
 use crate::base::time::SimTime;
 use crate::memory::IoDone;
+use crate::policy::daemon::Pid;
 use std::collections::{BinaryHeap, VecDeque};
 
 /// Something that happens at an instant.
@@ -31,7 +32,7 @@ pub(in crate::machine) enum Event {
     /// The kernel looks at the pressure triggers of a group.
     PsiPoll(MemcgId),
     /// A process ends that got SIGTERM.
-    Terminate(AsId),
+    Terminate(Pid),
     /// A group is to be created or removed.
     Memcg(MemcgId),
 }

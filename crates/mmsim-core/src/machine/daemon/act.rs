@@ -2,8 +2,9 @@
 //!
 //! A victim's memory returns at once, as when the OOM killer ends a process; in Linux the victim gives
 //! it back on its own CPU, or the killer does by `process_mrelease`. A write to a limit below the
-//! usage reclaims until that fits, at most [`MAX_RECLAIM_RETRIES`] times; a group above a new
-//! `memory.max` keeps what cannot be reclaimed, and its next charge finds no room.
+//! usage reclaims until that fits, or has freed nothing [`MAX_RECLAIM_RETRIES`] times. Then a group
+//! above `memory.high` keeps what it has. Above `memory.max` the OOM killer goes on until the rest fits,
+//! or no process may be killed.
 //!
 //! Source: Linux 6.12 mm/memcontrol.c (`memory_high_write`, `memory_max_write`), kernel/cgroup/freezer.c.
 
@@ -13,12 +14,12 @@ use crate::base::vmstat::VmEvent;
 use crate::machine::Machine;
 use crate::machine::cpu::queue::Event;
 use crate::machine::cpu::thread::{Entity, Wait};
-use crate::machine::watch::result::{Act, Lost};
+use crate::machine::watch::result::{AbsentReads, Act, BelowUse, Lost};
 use crate::memory::memcg_tree::ROOT;
 use crate::memory::trace::TraceEvent;
 use crate::policy::daemon::{
-    Action, Control, GroupFiles, Meminfo, PressureAverages, Process, ReadCosts, Reason, Signal,
-    System, TriggerSpec,
+    Action, Control, GroupFiles, Meminfo, Pid, PressureAverages, Process, ReadCosts, Reason,
+    Signal, System, TriggerSpec,
 };
 use crate::policy::{MAX_RECLAIM_RETRIES, Reclaimer};
 use crate::workload::Pressure;
@@ -34,9 +35,17 @@ impl Looking<'_> {
     fn costs(&self) -> ReadCosts {
         self.machine.daemons.users[self.id].config.costs
     }
-    /// A read of a file of the machine, or of a group.
+    /// A read of a file of the machine, or of a group. In Linux there is no file of a group that is not
+    /// there; here the read gives zeros, and the run says at its end that it did.
     fn pay_for(&mut self, memcg: MemcgId) {
         let costs = self.costs();
+        let memcgs = &self.machine.mem.memcgs;
+        if !memcgs.is_online(memcg) {
+            let (at, name) = (self.machine.mem.acting.now, &memcgs[memcg].config.name);
+            let absent = &mut self.machine.daemons.users[self.id].absent;
+            let first = || AbsentReads { at, memcg: name.clone(), reads: 0 };
+            absent.get_or_insert_with(first).reads += 1;
+        }
         self.machine.mem.acting.now += if memcg.0 == 0 { costs.meminfo } else { costs.group };
     }
 }
@@ -60,6 +69,10 @@ impl System for Looking<'_> {
     fn watermarks(&mut self) -> [u64; 3] {
         self.pay_for(MemcgId(0));
         self.machine.sums_of_watermarks()
+    }
+    fn zram(&mut self) -> u64 {
+        self.pay_for(MemcgId(0));
+        self.machine.mem.nr_zram_store()
     }
     fn group(&mut self, memcg: MemcgId) -> GroupFiles {
         self.pay_for(memcg);
@@ -87,10 +100,12 @@ impl System for Looking<'_> {
     }
     fn children(&self, memcg: MemcgId) -> Vec<MemcgId> {
         let tree = &self.machine.mem.memcgs.tree;
-        tree.walk(memcg).filter(|&m| tree.parent(m) == Some(memcg)).collect()
+        let below = tree.walk(memcg).filter(|&m| tree.parent(m) == Some(memcg));
+        below.filter(|&m| self.has_group(m)).collect()
     }
     fn has_group(&self, memcg: MemcgId) -> bool {
-        self.machine.mem.memcgs.ids().any(|m| m == memcg)
+        let memcgs = &self.machine.mem.memcgs;
+        memcgs.ids().any(|m| m == memcg) && memcgs.is_online(memcg)
     }
     fn name(&self, memcg: MemcgId) -> &str {
         &self.machine.mem.memcgs[memcg].config.name
@@ -101,8 +116,8 @@ impl System for Looking<'_> {
         all.iter().for_each(|_| self.machine.mem.acting.now += cost);
         all
     }
-    fn lives(&self, process: AsId) -> bool {
-        !self.machine.mem.virt.spaces[process].dead
+    fn lives(&self, process: Pid) -> bool {
+        self.machine.lives(process)
     }
     fn spend(&mut self, time: SimDuration) {
         self.machine.mem.acting.now += time;
@@ -118,9 +133,14 @@ impl System for Looking<'_> {
     fn act(&mut self, action: Action, reason: &Reason) -> u64 {
         self.machine.mem.acting.now += self.machine.mem.given.cost.t_syscall;
         let (at, lost) = (self.now(), self.machine.lost_by(action));
-        self.machine.tell_act(self.id, action, &lost);
-        let done = self.machine.carry_out(self.id, self.tid, action);
         let (what, target) = self.machine.names_of(action);
+        self.machine.tell_act(self.id, action, &lost);
+        let mut below_use = self.machine.is_below_use(action);
+        let killed = self.machine.mem.stats.vmstat[VmEvent::OomKill];
+        let done = self.machine.carry_out(self.id, self.tid, action);
+        if let Some(below_use) = &mut below_use {
+            below_use.killed = self.machine.mem.stats.vmstat[VmEvent::OomKill] - killed;
+        }
         let refaulted = VmEvent::REFAULTS.iter().map(|&e| self.machine.mem.stats.vmstat[e]).sum();
         let user = &mut self.machine.daemons.users[self.id];
         if matches!(action, Action::Freeze(_, false)) {
@@ -133,7 +153,8 @@ impl System for Looking<'_> {
         user.acted += 1;
         if user.acts.len() < super::MOST_ACTS {
             let (reason, until) = (reason.clone(), None);
-            user.acts.push(Act { at, until, what, target, reason, done, lost, refaulted });
+            let act = Act { at, until, what, target, reason, done, lost, refaulted, below_use };
+            user.acts.push(act);
         }
         done
     }
@@ -141,13 +162,13 @@ impl System for Looking<'_> {
 
 impl Machine {
     /// The processes that an act ends.
-    fn victims(&self, action: Action) -> Vec<AsId> {
+    fn victims(&self, action: Action) -> Vec<Pid> {
         let spaces = &self.mem.virt.spaces;
         match action {
-            Action::Signal(a, _) if !spaces[a].dead => vec![a],
+            Action::Signal(a, _) if self.lives(a) => vec![a],
             Action::SignalGroup(m, _) => {
                 let within = |a: &AsId| self.mem.memcgs.tree.holds(m, spaces[*a].memcg);
-                spaces.ids().filter(|a| !spaces[*a].dead && within(a)).collect()
+                spaces.ids().filter(|a| !spaces[*a].dead && within(a)).map(Pid::from).collect()
             }
             _ => Vec::new(),
         }
@@ -156,7 +177,13 @@ impl Machine {
     /// Memory and work of the victims of an act.
     fn lost_by(&self, action: Action) -> Lost {
         let mut lost = Lost::default();
-        for a in self.victims(action) {
+        for victim in self.victims(action) {
+            if let Some((_, played)) = self.played(victim) {
+                let [resident, swapped] = self.sizes_of(victim.space, &played);
+                (lost.resident, lost.swapped) = (lost.resident + resident, lost.swapped + swapped);
+                continue;
+            }
+            let a = victim.space;
             let s = &self.mem.virt.spaces[a];
             lost.resident += s.rss_anon + s.rss_file;
             lost.swapped += s.swapents;
@@ -171,7 +198,7 @@ impl Machine {
     fn tell_act(&mut self, daemon: DaemonId, action: Action, lost: &Lost) {
         let what = self.names_of(action).0;
         let (process, memcg) = match action {
-            Action::Signal(a, _) => (Some(a), self.mem.virt.spaces[a].memcg),
+            Action::Signal(a, _) => (Some(a.space), self.mem.virt.spaces[a.space].memcg),
             Action::SignalGroup(m, _)
             | Action::Write(m, ..)
             | Action::Reclaim(m, ..)
@@ -189,7 +216,10 @@ impl Machine {
     /// An act and its target, as reports name them.
     fn names_of(&self, action: Action) -> (&'static str, String) {
         let group = |m: MemcgId| self.mem.memcgs[m].config.name.clone();
-        let process = |a: AsId| self.mem.virt.spaces[a].name.clone();
+        let process = |a: Pid| match self.played(a) {
+            Some((_, played)) => played.name,
+            None => self.mem.virt.spaces[a.space].name.clone(),
+        };
         match action {
             Action::Signal(a, Signal::Term) => ("SIGTERM", process(a)),
             Action::Signal(a, Signal::Kill) => ("SIGKILL", process(a)),
@@ -216,7 +246,7 @@ impl Machine {
             Action::Signal(_, Signal::Kill) | Action::SignalGroup(_, Signal::Kill) => {
                 let victims = self.victims(action);
                 let now = self.mem.acting.now;
-                victims.iter().for_each(|&a| self.kill(a));
+                victims.iter().for_each(|&a| self.end_process(a));
                 // It is the victims that give their memory back.
                 self.mem.acting.now = now;
                 victims.len() as u64
@@ -260,7 +290,20 @@ impl Machine {
                 retries -= 1;
             }
         }
-        before.saturating_sub(self.mem.memcgs[m].usage)
+        let reclaimed = before.saturating_sub(self.mem.memcgs[m].usage);
+        while file == Control::Max && self.mem.memcgs[m].usage > limit {
+            if !self.kill_for_limit(m) {
+                break;
+            }
+        }
+        reclaimed
+    }
+
+    /// The limit and the usage, if an act writes `memory.max` below what its group is charged.
+    fn is_below_use(&self, action: Action) -> Option<BelowUse> {
+        let Action::Write(m, Control::Max, Some(limit)) = action else { return None };
+        let charged = self.mem.memcgs[m].usage;
+        (charged > limit).then_some(BelowUse { limit, charged, killed: 0 })
     }
 
     /// Stops the threads of a group, or lets them go on. Returns their number.
@@ -296,11 +339,19 @@ impl Machine {
 
     /// A process that got SIGTERM ends. A thread amid a step may be one of its own, with a fault half
     /// done, so the end waits, as a signal in Linux is taken on the way back to user mode.
-    pub(in crate::machine) fn terminate(&mut self, process: AsId, at: SimTime) {
+    pub(in crate::machine) fn terminate(&mut self, process: Pid, at: SimTime) {
         if self.step.amid {
             self.events.queue.push(at + self.config.tick, Event::Terminate(process));
-        } else if !self.mem.virt.spaces[process].dead {
-            self.kill(process);
+        } else if self.lives(process) {
+            self.end_process(process);
+        }
+    }
+
+    /// Ends a process: the space with all its threads, or what a workload plays in it.
+    fn end_process(&mut self, process: Pid) {
+        match self.played(process) {
+            Some((tid, played)) => self.work.threads[tid].workload.kill(played.number),
+            None => self.kill(process.space),
         }
     }
 }

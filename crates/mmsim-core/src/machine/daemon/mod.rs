@@ -11,7 +11,7 @@ use super::Machine;
 use super::cpu::queue::Event;
 use super::cpu::thread::Wait;
 use super::task::TaskConfig;
-use super::watch::result::{Act, DaemonResult};
+use super::watch::result::{AbsentReads, Act, DaemonResult};
 use crate::base::digest::Digest;
 use crate::base::id::{DaemonId, MemcgId, ThreadId};
 use crate::base::rng::Rng;
@@ -36,6 +36,7 @@ pub(super) struct UserDaemon {
     acts: Vec<Act>,
     /// Acts, also those that are not kept.
     acted: u64,
+    absent: Option<AbsentReads>,
 }
 
 impl Machine {
@@ -67,6 +68,7 @@ impl Machine {
             looks: 0,
             acts: Vec::new(),
             acted: 0,
+            absent: None,
         })
     }
 
@@ -141,6 +143,7 @@ impl Machine {
                 stalled: threads[u.thread].throttled + threads[u.thread].io_wait,
                 acted: u.acted,
                 acts: std::mem::take(&mut u.acts),
+                absent: u.absent.take(),
             })
             .collect()
     }

@@ -4,12 +4,14 @@
 //! mm/memcontrol.c (`memory_stat_format`). Left out: `Shmem`, `Slab`; the second in which statistics
 //! of groups may be stale.
 
-use crate::base::id::{MemcgId, ThreadId};
+use crate::base::id::{AsId, MemcgId, PageIdx, ThreadId};
 use crate::base::vmstat::VmEvent;
 use crate::machine::Machine;
 use crate::machine::reclaim::oom::badness;
 use crate::memory::memcg_tree::ROOT;
-use crate::policy::daemon::{GroupFiles, Meminfo, Process};
+use crate::policy::daemon::{GroupFiles, Meminfo, Pid, Process};
+use crate::virt::pages::Entry;
+use crate::workload::Played;
 
 impl Machine {
     /// Sizes of the lists of a group on all nodes; the root's are those of all groups.
@@ -109,23 +111,63 @@ impl Machine {
         let own = self.work.threads[tid].space;
         let spaces = &self.mem.virt.spaces;
         let total = self.oom_total_pages(None);
-        let others = spaces.ids().filter(|&a| a != own && !spaces[a].dead);
-        others
-            .map(|id| {
+        let of = |id: Pid, name: String, [rss, swap, tables]: [u64; 3], oom_score_adj| {
+            let points = badness(rss + swap + tables, oom_score_adj, total, true);
+            let score = |points: i64| (1000 + points * 1000 / total.max(1) as i64) * 2 / 3;
+            let oom_score = points.map_or(0, |p| score(p).max(0) as u64);
+            let memcg = spaces[id.space].memcg;
+            Process { id, name, memcg, rss, swap, oom_score_adj, oom_score }
+        };
+        let mut all = Vec::new();
+        for id in spaces.ids().filter(|&a| a != own && !spaces[a].dead) {
+            let played = self.all_played(id);
+            for (_, p) in &played {
+                let [rss, swap] = self.sizes_of(id, p);
+                let pid = Pid { space: id, played: Some(p.number) };
+                all.push(of(pid, p.name.clone(), [rss, swap, 0], p.oom_score_adj));
+            }
+            if played.is_empty() {
                 let s = &spaces[id];
-                let rss = s.rss_anon + s.rss_file;
-                let points = badness(rss + s.swapents + s.tables, s.oom_score_adj, total, true);
-                let score = |points: i64| (1000 + points * 1000 / total.max(1) as i64) * 2 / 3;
-                Process {
-                    id,
-                    name: s.name.clone(),
-                    memcg: s.memcg,
-                    rss,
-                    swap: s.swapents,
-                    oom_score_adj: s.oom_score_adj,
-                    oom_score: points.map_or(0, |p| score(p).max(0) as u64),
-                }
-            })
+                let sizes = [s.rss_anon + s.rss_file, s.swapents, s.tables];
+                all.push(of(id.into(), s.name.clone(), sizes, s.oom_score_adj));
+            }
+        }
+        all
+    }
+
+    /// Processes that threads of a space play, with the thread of each.
+    fn all_played(&self, space: AsId) -> Vec<(ThreadId, Played)> {
+        let threads = &self.work.threads;
+        let of_space = threads.ids().filter(|&t| threads[t].space == space);
+        of_space
+            .flat_map(|t| threads[t].workload.played().into_iter().map(move |p| (t, p)))
             .collect()
+    }
+
+    /// The process of a number, if it is one that is played.
+    pub(super) fn played(&self, id: Pid) -> Option<(ThreadId, Played)> {
+        let number = id.played?;
+        self.all_played(id.space).into_iter().find(|(_, p)| p.number == number)
+    }
+
+    /// True if a process lives.
+    pub(super) fn lives(&self, id: Pid) -> bool {
+        !self.mem.virt.spaces[id.space].dead && (id.played.is_none() || self.played(id).is_some())
+    }
+
+    /// Pages of a played process in memory and in swap.
+    pub(super) fn sizes_of(&self, space: AsId, played: &Played) -> [u64; 2] {
+        let (virt, mut sizes) = (&self.mem.virt, [0; 2]);
+        for vma in played.regions.iter().filter_map(|&r| virt.spaces.region(space, r)) {
+            let vma = virt.spaces.vma(vma);
+            for i in 0..vma.pages {
+                match virt.pages.entry(PageIdx(vma.start.0 + i)) {
+                    Entry::Frame(_) => sizes[0] += 1,
+                    Entry::Swap(_) => sizes[1] += 1,
+                    _ => {}
+                }
+            }
+        }
+        sizes
     }
 }

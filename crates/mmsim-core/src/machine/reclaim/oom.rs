@@ -23,6 +23,7 @@ use crate::machine::{Machine, OomSummary};
 use crate::memory::MemcgEvent;
 use crate::memory::memcg_tree::ROOT;
 use crate::memory::trace::TraceEvent;
+use crate::policy::{MAX_RECLAIM_RETRIES, Reclaimer};
 
 /// The adjustment of a process that is never killed (`OOM_SCORE_ADJ_MIN`).
 const NEVER: i16 = -1000;
@@ -41,20 +42,57 @@ impl Machine {
         if let Some(level) = memcg {
             self.mem.memcgs.event(level, MemcgEvent::Oom, 1);
         }
-        if doomed.or_else(|| self.kill_worst(memcg, shortage)).is_none() {
-            if memcg.is_none() {
-                self.course.watchdog.nobody_to_kill();
-            }
-            self.sleep(tid, TICK, true);
-            return AllocOutcome::Blocked;
-        }
         let own = self.work.threads[tid].space;
+        if doomed.is_none() {
+            let Some(victim) = self.mark_victim(memcg, shortage) else {
+                if memcg.is_none() {
+                    self.course.watchdog.nobody_to_kill();
+                }
+                self.sleep(tid, TICK, true);
+                return AllocOutcome::Blocked;
+            };
+            if let Some(level) = memcg.filter(|_| victim == own) {
+                self.try_as_victim(tid, level, victim);
+            }
+            self.kill_with_group(victim, memcg);
+        }
         if doomed == Some(own) || self.mem.virt.spaces[own].dead {
             AllocOutcome::Killed
         } else {
             self.sleep(tid, TICK, true);
             AllocOutcome::Blocked
         }
+    }
+
+    /// The charging process was chosen itself. It still has its memory, so that the charge fails
+    /// [`MAX_RECLAIM_RETRIES`] times more before it gives up, and each try counts. If the group dies as a
+    /// whole, recorded kernels differ: 6.12 tries no more.
+    fn try_as_victim(&mut self, tid: ThreadId, level: MemcgId, victim: AsId) {
+        if self.oom_group_of(victim, level).is_some() {
+            return;
+        }
+        for _ in 0..=MAX_RECLAIM_RETRIES {
+            if self.mem.memcgs.failing_level(level, 1).is_none() {
+                break;
+            }
+            self.mem.memcgs.event(level, MemcgEvent::Max, 1);
+            self.reclaim_group(tid, Reclaimer::Limit(level), 1, None);
+        }
+    }
+
+    /// The highest group with `memory.oom.group` from a victim's up to the one that is out of memory.
+    fn oom_group_of(&self, victim: AsId, top: MemcgId) -> Option<MemcgId> {
+        let tree = &self.mem.memcgs.tree;
+        let levels = tree.levels(self.mem.virt.spaces[victim].memcg);
+        let within = levels.filter(|&m| tree.holds(top, m));
+        within.filter(|&m| self.mem.memcgs[m].config.oom_group).last()
+    }
+
+    /// A group is above a limit that was just written: the process with the most points goes. False: no
+    /// process may be killed.
+    pub(in crate::machine) fn kill_for_limit(&mut self, memcg: MemcgId) -> bool {
+        self.mem.memcgs.event(memcg, MemcgEvent::Oom, 1);
+        self.kill_worst(Some(memcg), Shortage::Group).is_some()
     }
 
     /// Nothing is old enough for kswapd to take: the process with the most points goes. A thread amid a step
@@ -89,9 +127,7 @@ impl Machine {
     /// up to the group that is out of memory.
     fn kill_with_group(&mut self, victim: AsId, memcg: Option<MemcgId>) {
         let (tree, spaces) = (&self.mem.memcgs.tree, &self.mem.virt.spaces);
-        let top = memcg.unwrap_or(ROOT);
-        let levels = tree.levels(spaces[victim].memcg).filter(|&m| tree.holds(top, m));
-        let group = levels.filter(|&m| self.mem.memcgs[m].config.oom_group).last();
+        let group = self.oom_group_of(victim, memcg.unwrap_or(ROOT));
         let members = group.map_or_else(Vec::new, |group| {
             let dies = |&a: &AsId| {
                 let s = &spaces[a];

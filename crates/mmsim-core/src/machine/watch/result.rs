@@ -143,6 +143,20 @@ pub struct DaemonResult {
     pub acted: u64,
     /// The first of them, in order.
     pub acts: Vec<Act>,
+    /// Reads of files of groups that were not there, which gave zeros.
+    pub absent: Option<AbsentReads>,
+}
+
+/// Reads of files of groups that were not there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct AbsentReads {
+    /// When the first one was.
+    pub at: SimTime,
+    /// Its group.
+    pub memcg: String,
+    /// Their number.
+    pub reads: u64,
 }
 
 /// An act of a daemon.
@@ -165,6 +179,20 @@ pub struct Act {
     pub lost: Lost,
     /// Refaults of the machine until then.
     pub refaulted: u64,
+    /// For a write of `memory.max` below what the group was charged.
+    pub below_use: Option<BelowUse>,
+}
+
+/// A limit that is written below what its group is charged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct BelowUse {
+    /// The limit, in pages.
+    pub limit: u64,
+    /// Pages that the group was charged.
+    pub charged: u64,
+    /// Processes that the OOM killer ended for it.
+    pub killed: u64,
 }
 
 impl Act {

@@ -10,7 +10,9 @@ use super::key;
 use super::pod::KUBELET;
 
 use Fallback::{Auto, Is, Required};
-use Kind::{Choice, Count, File, Flag, Number, Size, Table, Tables, Text, Texts, Time, Whole};
+use Kind::{
+    Choice, Count, File, Flag, Number, OneOrMore, Size, Table, Tables, Text, Texts, Time, Whole,
+};
 
 /// Signals.
 pub(in crate::scenario) const SIGNALS: Words<Signal> =
@@ -98,7 +100,9 @@ rows! {
     "nohang, 2026.";
     keys {
         ("pressure", Flag, Is("false"),
-            "with the rules of pressure of its desktop file: `full` avg10 of 40 % and of 90 % for 30 s")
+            "with the rules of pressure of its desktop file: `full` avg10 of 40 % and of 90 % for 30 s, with memory as low as for the signals")
+        ("zram", Flag, Is("false"),
+            "with the rules of zram: memory as low, and zram takes 55 % and 60 % of all memory")
     }
 }
 
@@ -110,7 +114,10 @@ rows! {
     keys {
         ("name", Text, Auto("`ruleset 0` and so on"), "name in reports")
         ("detector", Tables(&OOMD_DETECTOR), Required, "when, one `[[daemon.oomd.detector]]` each")
-        ("kill", Table(&OOMD_KILL), Required, "whom")
+        ("kill", OneOrMore(&OOMD_KILL), Required,
+            "whom; a list is a chain, in which the next one acts if one finds no victim")
+        ("hook", Time, Is("\"0ns\""), "time that a hook takes before each kill")
+        ("hook-timeout", Time, Is("\"5s\""), "the longest wait for it (`prekill_hook_timeout`)")
     }
 }
 
@@ -134,11 +141,13 @@ rows! {
     /// `[daemon.oomd.kill]`.
     OOMD_KILL,
     "[daemon.oomd.kill]",
-    "A plug-in that kills one group.";
+    "A plug-in that kills one group. `continue` kills no group, and behind `stop` no plug-in of a list acts.";
     keys {
         ("plugin", Choice(&ACTION_NAMES), Required, "which")
-        ("among", Text, Required, "groups, where `*` stands for any characters: `user/*`")
-        ("pause", Time, Is("\"15s\""), "time after a kill in which no ruleset acts (`post_action_delay`)")
+        ("among", Text, Auto("none, for `continue` and `stop`"),
+            "groups, where `*` stands for any characters: `user/*`")
+        ("pause", Time, Is("\"15s\""), "time after a kill in which its ruleset does not act (`post_action_delay`)")
+        ("always-continue", Flag, Is("false"), "the next one of a list acts after a kill too, and there is no pause")
     }
 }
 

@@ -19,8 +19,10 @@
 //! every run. A size that follows a law is drawn once for each app, from the seed, before the run.
 //!
 //! Apps are killed by number (`cached`, as Android limits cached processes), by chance (`cold`), and
-//! by a killer that reads memory pressure (`killer`), which looks before each step. The killer's
-//! victim is the app launched longest ago, never the one in front.
+//! by daemons, such as lmkd. For daemons each living app is a process, with the `oom_score_adj` that
+//! Android gives it by its place: the one in front 0, the one before it 700, and those launched
+//! before that from 900 on, the more the longer ago. A victim gives its memory back before its next
+//! step, at most a tenth of a second later if the phone is not busy.
 //!
 //! The user waits: steps of a start come every tenth of a second of sleep, and what takes
 //! longer delays all that follows.
@@ -30,31 +32,39 @@
 //! are walked as those of busy ones. Apps share no files and no memory (no zygote).
 
 mod app;
-mod killer;
 mod launch;
 
 use super::pace::{self, Body, End};
 use crate::law::{Source, Varying};
 use crate::named::{Given, Misfit, Named, TaskOf, in_order};
 use crate::sampler::Scatter;
-use crate::since::{check_advice, since};
+use crate::since::check_advice;
 use crate::work::{Pages, Threads, Work, WorkError};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::settings::{MANY, Settings as _, show_pages};
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::config::Kernel;
-use mmsim_core::workload::{FileSpec, Op, Workload, WorkloadCx};
+use mmsim_core::workload::{FileSpec, Op, Played, Workload};
 use mmsim_core::{settings, words};
 
 use app::{App, HeapRun};
-use killer::Killer;
 use launch::Plan;
-
-pub use killer::WINDOW as PRESSURE_WINDOW;
 
 /// Time from one step to the next, and steps of a second.
 const STEP: SimDuration = SimDuration::from_millis(100);
 const STEPS_PER_S: u64 = 10;
+
+/// `oom_score_adj` of the app in front, of the one before it, and of cached ones: the least, what each
+/// has more than the one launched after it, and the most.
+///
+/// Source: Android 13, ProcessList.java (`FOREGROUND_APP_ADJ`, `PREVIOUS_APP_ADJ`,
+/// `CACHED_APP_MIN_ADJ`, `CACHED_APP_IMPORTANCE_LEVELS`, `CACHED_APP_MAX_ADJ`). There cached apps share
+/// ten steps; here each has its own, up to the twenty-first.
+const FOREGROUND: i16 = 0;
+const PREVIOUS: i16 = 700;
+const CACHED: usize = 900;
+const CACHED_STEP: usize = 5;
+const CACHED_MOST: usize = 999;
 
 words! {
     /// In which order apps are launched.
@@ -101,12 +111,6 @@ settings! {
         cold as "cold-permille": u32 = 500, .range(0, 1000);
         /// apps alive at a time; beyond it the one launched longest ago is killed
         cached: u32 = u32::MAX, .range(1, 32_767).auto("all apps");
-        /// time within a second in which some thread is stalled on memory, that kills the app in
-        /// the background launched longest ago; from 1us to 1s. Android's
-        /// `ro.lmk.psi_partial_stall_ms`: 70ms, with little memory 200ms
-        partial_stall as "psi-partial-stall": SimDuration = SimDuration::ZERO, .auto("no killer");
-        /// the same, in which all threads are. Android's `ro.lmk.psi_complete_stall_ms`: 700ms
-        complete_stall as "psi-complete-stall": SimDuration = SimDuration::ZERO, .auto("no killer");
         /// touches of mapped files at a start that go in order; the others draw
         sequential as "sequential-permille": u32 = 700, .range(0, 1000);
         /// exponent of the law by which pages of files are drawn
@@ -174,13 +178,6 @@ impl AppsConfig {
             *size = size_of_app(key, *size, apps, self.spread)?;
         }
         self.interval = interval(given, self.interval, self.start)?;
-        for (key, stall) in
-            [("psi-partial-stall", self.partial_stall), ("psi-complete-stall", self.complete_stall)]
-        {
-            if given.has(key) {
-                check_stall(key, stall, task.kernel)?;
-            }
-        }
         let rereads = (("reread-min", self.reread_min), ("reread-max", self.reread_max));
         in_order(given, rereads.0, rereads.1, |count| count)?;
         for (key, part) in [("free-permille", self.free), ("trim-permille", self.trim)] {
@@ -190,14 +187,6 @@ impl AppsConfig {
             if part > 0 {
                 check_advice("free", task.kernel, none)
                     .map_err(|(found, write)| Misfit::new(key, found, write))?;
-            }
-        }
-        for key in ["psi-partial-stall", "psi-complete-stall"] {
-            if given.has(key) && self.cached.min(apps) == 1 {
-                let by = if apps == 1 { "apps" } else { "cached" };
-                let found = format!("with `{by} = 1` no app is in the background to be killed");
-                let write = format!("a larger `{by}`, or leave `{key}` out");
-                return Err(Misfit::new(key, found, write));
             }
         }
         if [self.mapped, self.read, self.heap].iter().all(is_drawn) && !given.is_default("spread") {
@@ -261,20 +250,6 @@ fn size_of_app(
     }
 }
 
-/// A threshold of the killer, which listens to pressure.
-fn check_stall(key: &'static str, stall: SimDuration, kernel: Kernel) -> Result<(), Misfit> {
-    let pressure = since(Kernel::V5_5, "4.20");
-    pressure
-        .check(kernel, "pressure to listen to", "leave it out")
-        .map_err(|(found, write)| Misfit::new(key, found, write))?;
-    if stall < SimDuration::from_micros(1) || stall > PRESSURE_WINDOW {
-        let found = format!("{stall} within {PRESSURE_WINDOW} are no threshold");
-        let write = "a duration from \"1us\" to \"1s\", or leave it out";
-        return Err(Misfit::new(key, found, write));
-    }
-    Ok(())
-}
-
 impl AppsConfig {
     /// One workload; `seed` draws the sizes that follow a law. Panics on a value that its field
     /// does not allow.
@@ -297,8 +272,6 @@ impl AppsConfig {
         ];
         assert!(shares.iter().all(|s| *s <= 1000), "shares: must be at most 1000");
         assert!(self.cached > 0, "cached: must be at least 1");
-        let longest = self.partial_stall.max(self.complete_stall);
-        assert!(longest <= PRESSURE_WINDOW, "partial_stall, complete_stall: must be at most 1 s");
         assert!(self.run > 0, "run: must be at least 1");
         assert!(self.reread_min <= self.reread_max, "reread: bounds must be in order");
         let least = SimDuration::from_nanos(self.interval.least());
@@ -317,7 +290,7 @@ impl AppsConfig {
             step: 0,
             reuses: Vec::new(),
             launch: None,
-            killer: Killer::new(self.partial_stall, self.complete_stall),
+            doomed: Vec::new(),
         })
     }
 
@@ -417,7 +390,8 @@ struct Phone {
     reuses: Vec<Reuse>,
     /// The one that goes on.
     launch: Option<Launch>,
-    killer: Option<Killer>,
+    /// Apps that daemons killed, and whose memory is still there.
+    doomed: Vec<u16>,
 }
 
 /// A launch, from its beginning to that of the next.
@@ -463,13 +437,14 @@ impl Phone {
     /// The next step of a launch; afterwards the launch, unless that was its last one.
     fn step(&mut self, mut l: Launch, rng: &mut Rng, ops: &mut Vec<Op>) -> Option<Launch> {
         let (front, i, n) = (l.front, l.done, l.n);
-        if i < n {
+        let alive = self.apps[front].alive;
+        if i < n && alive {
             l.plan.step(&mut self.apps[front], &self.config, i, rng, ops);
         }
-        if l.cold && i < n && l.plan.collects(&self.config, i) {
+        if l.cold && i < n && alive && l.plan.collects(&self.config, i) {
             self.collect(front, rng, ops);
         }
-        if i + 1 == n {
+        if i + 1 == n && alive {
             ops.push(Op::Records(1));
         }
         self.reuse(ops);
@@ -484,7 +459,9 @@ impl Phone {
         if l.done < l.until {
             return Some(l);
         }
-        self.apps[front].since = Some(0);
+        if alive {
+            self.apps[front].since = Some(0);
+        }
         self.apps[front].background = self.times(rng);
         None
     }
@@ -507,12 +484,22 @@ impl Phone {
         }
     }
 
-    /// Kills an app in the background, if there is one and the pressure asks for it.
-    fn relieve(&mut self, cx: &WorkloadCx<'_>, ops: &mut Vec<Op>) {
-        if self.killer.as_mut().is_some_and(|k| k.looks(cx)) {
-            let behind = self.apps.iter_mut().filter(|a| a.alive && a.since.is_some());
-            if let Some(oldest) = behind.min_by_key(|a| a.launched) {
-                oldest.kill(ops);
+    /// `oom_score_adj` of an app that was launched as the `ago`-th before the one in front.
+    fn oom_score_adj(ago: usize) -> i16 {
+        match ago {
+            0 => FOREGROUND,
+            1 => PREVIOUS,
+            _ => (CACHED + CACHED_STEP * (ago - 2)).min(CACHED_MOST) as i16,
+        }
+    }
+
+    /// Unmaps what daemons killed. If that is the app in front, nothing is left to do until the next
+    /// launch.
+    fn bury(&mut self, ops: &mut Vec<Op>) {
+        for number in std::mem::take(&mut self.doomed) {
+            let app = &mut self.apps[usize::from(number)];
+            if app.alive {
+                app.kill(ops);
             }
         }
     }
@@ -599,21 +586,32 @@ impl Body for Phone {
     fn set_up(&mut self, _ops: &mut Vec<Op>) {}
     fn work(&mut self, units: u64, rng: &mut Rng, ops: &mut Vec<Op>) {
         for _ in 0..units {
-            let mut launch = Some(self.begin(rng, ops));
-            while self.killer.is_none()
-                && let Some(l) = launch
-            {
-                launch = self.step(l, rng, ops);
-            }
-            self.launch = launch;
+            self.bury(ops);
+            self.launch = Some(self.begin(rng, ops));
         }
     }
-    /// With a killer, steps come one by one.
-    fn go_on(&mut self, cx: &WorkloadCx<'_>, rng: &mut Rng, ops: &mut Vec<Op>) {
+    /// Steps come one by one, since daemons may kill an app between two of them.
+    fn go_on(&mut self, rng: &mut Rng, ops: &mut Vec<Op>) {
         if let Some(l) = self.launch.take() {
-            self.relieve(cx, ops);
+            self.bury(ops);
             self.launch = self.step(l, rng, ops);
         }
+    }
+    fn played(&self) -> Vec<Played> {
+        let mut living: Vec<&App> = self.apps.iter().filter(|a| a.alive).collect();
+        living.sort_by_key(|a| a.launched);
+        let front = living.len().saturating_sub(1);
+        let of = |(i, a): (usize, &App)| Played {
+            number: a.number,
+            name: format!("{}/{}", self.config.name, a.number),
+            regions: vec![a.heap_region(), a.mapped_region()],
+            oom_score_adj: Self::oom_score_adj(front - i),
+        };
+        let doomed = |a: &(usize, &App)| !self.doomed.contains(&a.1.number);
+        living.into_iter().enumerate().filter(doomed).map(of).collect()
+    }
+    fn kill(&mut self, number: u16) {
+        self.doomed.push(number);
     }
     fn batch(&self) -> (u64, u64) {
         // A launch is some hundreds to thousands of operations.

@@ -4,7 +4,7 @@ use super::super::harness::{self, Ticking};
 use super::*;
 use crate::law::Law;
 use mmsim_core::base::time::SimTime;
-use mmsim_core::workload::{Advice, FileSlot, Pressure, PressureTotals, RegionId, Run};
+use mmsim_core::workload::{Advice, FileSlot, RegionId, Run};
 use std::collections::{BTreeMap, BTreeSet};
 
 const fn always(seconds: u64) -> Varying {
@@ -24,8 +24,6 @@ fn config() -> AppsConfig {
         start: SimDuration::from_secs(6),
         cold: 0,
         cached: 3,
-        partial_stall: SimDuration::ZERO,
-        complete_stall: SimDuration::ZERO,
         sequential: 700,
         theta: 0.8,
         reread: 200,
@@ -316,30 +314,17 @@ fn memory_is_dirtied_again_as_soon_as_its_law_says() {
     harness::follow(&within.collect::<Vec<_>>(), law);
 }
 
-/// Stalls that grow from an instant on, by a number of milliseconds a second: of some threads, of
-/// all.
-#[derive(Debug)]
-struct Growing {
-    from_s: u64,
-    some: u64,
-    full: u64,
-}
-
-impl PressureTotals for Growing {
-    fn totals(&self, now: SimTime) -> Pressure {
-        let grown = now.0.saturating_sub(self.from_s * 1_000_000_000) / 1_000_000;
-        Pressure::new(grown * self.some, grown * self.full)
-    }
-}
-
-/// Operations on a machine where nothing but sleep takes time, with the millisecond of each.
-fn under(c: &AppsConfig, pressure: &Growing) -> Vec<(u64, Op)> {
+/// Operations on a machine where nothing but sleep takes time, with the millisecond of each. `kills`
+/// come before the first operations at or after their milliseconds.
+fn under(c: &AppsConfig, kills: &[(u64, u16)]) -> Vec<(u64, Op)> {
     let (mut workload, mut rng) = (c.workloads(1).remove(0), Rng::for_purpose(1, "test"));
-    let (mut now, mut all) = (SimTime(0), Vec::new());
+    let (mut now, mut all, mut kills) = (SimTime(0), Vec::new(), kills.iter().peekable());
     loop {
+        while let Some((_, number)) = kills.next_if(|(at, _)| *at <= now.0 / 1_000_000) {
+            workload.kill(*number);
+        }
         let mut ops = Vec::new();
-        let cx = WorkloadCx { now, free_pages: 0, kernel_allocs: &[], free_blocks: None, pressure };
-        workload.fill(&cx, &mut rng, &mut ops);
+        workload.fill(&harness::context(now), &mut rng, &mut ops);
         if ops.is_empty() {
             return all;
         }
@@ -358,54 +343,54 @@ fn killed(all: &[(u64, Op)]) -> Vec<(u64, u16)> {
 }
 
 /// App 0 is launched at 0 and 30 s, 1 at 10, 2 at 20 s; nothing else kills them.
-fn with_killer() -> AppsConfig {
-    let partial_stall = SimDuration::from_millis(70);
-    AppsConfig { end: End::Work(4), partial_stall, ..config() }
+fn four_launches() -> AppsConfig {
+    AppsConfig { end: End::Work(4), ..config() }
 }
 
-/// Expected: pressure from 25 s on kills 0 and then 1, a second later, and spares 2, which is in
-/// front. When 0 has been launched anew, 2 is in the background, and dies. Pressure of 100 ms a
-/// second is 72 ms of the last one at 25.9 s: 60 since the window began at 25.3 s, and four tenths of
-/// 30 before.
+/// Expected: who was killed gives its memory back with the next step, once, and starts anew at its
+/// turn. The rest does the same as without.
 #[test]
-fn pressure_kills_the_oldest_in_the_background() {
-    let growing = Growing { from_s: 25, some: 100, full: 0 };
-    let all = under(&with_killer(), &growing);
-    assert_eq!(killed(&all), [(25_900, 0), (26_900, 1), (30_900, 2)]);
-    assert_eq!(under(&with_killer(), &growing), all);
-    // The dead one starts anew.
+fn killed_apps_give_their_memory_back_and_start_anew() {
+    let all = under(&four_launches(), &[(25_950, 0), (25_950, 0), (27_000, 1)]);
+    assert_eq!(killed(&all), [(26_000, 0), (27_000, 1)]);
     let heaps = all.iter().filter(|(_, o)| matches!(o, Op::Mmap { region: RegionId(0), .. }));
     assert_eq!(heaps.map(|(at, _)| *at).collect::<Vec<_>>(), [0, 30_000]);
-}
-
-/// Expected: without pressure, or with less than the threshold, no app dies, and apps do the same
-/// as without a killer.
-#[test]
-fn without_pressure_nobody_dies() {
-    let alone = AppsConfig { partial_stall: SimDuration::ZERO, ..with_killer() };
-    for some in [0, 60] {
-        let calm = Growing { from_s: 25, some, full: some };
-        assert_eq!(under(&with_killer(), &calm), under_all(&alone, &calm));
-    }
-}
-
-/// As [`under`], of a workload that hands over launches whole: the time of each operation is that of
-/// the sleeps before it.
-fn under_all(c: &AppsConfig, pressure: &Growing) -> Vec<(u64, Op)> {
-    let mut now = 0;
-    let at = |(_, op): (u64, Op)| {
-        let before = now;
-        now += slept(&[op]);
-        (before / 1_000_000, op)
+    let of_front = |all: &[(u64, Op)]| -> Vec<(u64, Op)> {
+        let of = |o: &Op| matches!(o, Op::Access(run) if run.region.0 / 2 == 2);
+        all.iter().filter(|(at, o)| *at < 30_000 && of(o)).copied().collect()
     };
-    under(c, pressure).into_iter().map(at).collect()
+    assert_eq!(of_front(&all), of_front(&under(&four_launches(), &[])));
 }
 
-/// Expected: a threshold of complete stalls counts those of all threads alone.
+/// Expected: the app in front that is killed amid its launch ends no record and touches nothing more;
+/// the next launch comes at its time.
 #[test]
-fn complete_stalls_have_their_own_threshold() {
-    let complete_stall = SimDuration::from_millis(700);
-    let c = AppsConfig { partial_stall: SimDuration::ZERO, complete_stall, ..with_killer() };
-    let deaths = |full| killed(&under(&c, &Growing { from_s: 25, some: 1000, full })).len();
-    assert_eq!((deaths(600), deaths(1000)), (0, 3));
+fn the_app_in_front_may_die() {
+    let all = under(&four_launches(), &[(12_000, 1)]);
+    let records = all.iter().filter(|(_, o)| matches!(o, Op::Records(_))).count();
+    assert_eq!((killed(&all), records), (vec![(12_000, 1)], 3));
+    let later =
+        |(at, o): &&(u64, Op)| *at >= 12_000 && matches!(o, Op::Access(r) if r.region.0 / 2 == 1);
+    assert_eq!(all.iter().filter(later).count(), 0);
+    assert!(all.iter().any(|(at, o)| *at == 20_000 && matches!(o, Op::Mmap { .. })));
+}
+
+/// Android's values: 0 in front, 700 before it, 900 and 5 more for each that was launched earlier. The
+/// oldest comes first; who is killed is not there.
+#[test]
+fn daemons_see_apps_by_their_age() {
+    let c = AppsConfig { apps: 4, cached: 4, end: End::Work(4), ..config() };
+    let (mut workload, mut rng) = (c.workloads(1).remove(0), Rng::for_purpose(1, "test"));
+    let mut now = SimTime(0);
+    while now < SimTime(35_000_000_000) {
+        let mut ops = Vec::new();
+        workload.fill(&harness::context(now), &mut rng, &mut ops);
+        now = SimTime(now.0 + slept(&ops));
+    }
+    let of = |w: &dyn Workload| -> Vec<(u16, i16)> {
+        w.played().iter().map(|p| (p.number, p.oom_score_adj)).collect()
+    };
+    assert_eq!(of(&*workload), [(0, 905), (1, 900), (2, 700), (3, 0)]);
+    workload.kill(1);
+    assert_eq!(of(&*workload), [(0, 905), (2, 700), (3, 0)]);
 }
