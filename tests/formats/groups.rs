@@ -7,6 +7,8 @@ use mmsim::system::{Import, Options, differences, emit};
 use mmsim::{Scenario, machines};
 
 const BOX: &str = include_str!("boxes/groups.txt");
+/// Of a real kernel, as the script printed it there.
+const TREE: &str = include_str!("boxes/tree-6.12.txt");
 
 /// The scenario of a copy, its remarks, items that come back, and those that do not.
 fn import(text: &str) -> (String, String, usize, Vec<String>) {
@@ -97,6 +99,28 @@ fn what_is_not_known_is_said() {
     let v1 = "cgroup /sys/fs/cgroup/memory cgroup rw,memory 0 0\n";
     let (_, notes, ..) = import(&BOX.replace("cgroup2 /sys", &format!("{v1}cgroup2 /sys")));
     assert!(notes.contains("proc/mounts: /sys/fs/cgroup/memory: memory is controlled"), "{notes}");
+}
+
+/// The tree of a real kernel, 6.12: `pod/web` was made before `pod/batch`. Its limits are those that
+/// were written there, and all files of groups come back.
+#[test]
+fn the_tree_of_a_real_kernel_comes_back() {
+    let (scenario, _, _, others) = import(TREE);
+    let text = scenario + "\n[[task]]\nworkload = \"sequential\"\nmemory = \"1 page\"\n";
+    let scenario = Scenario::from_str(&text, "box.toml").unwrap_or_else(|e| panic!("{e}"));
+    let runs = machines::specs(&scenario).unwrap_or_else(|e| panic!("{e}"));
+    let machine = &runs[0].machine;
+    let groups =
+        machine.memcgs.iter().map(|g| (g.name.as_str(), g.low, g.high, g.max, g.oom_group));
+    let want = [
+        ("pod", 8_192, None, Some(16_384), false),
+        ("pod/web", 4_096, None, None, false),
+        ("pod/batch", 0, Some(6_144), None, false),
+        ("system", 0, None, None, true),
+    ];
+    assert_eq!(groups.collect::<Vec<_>>(), want);
+    assert!(machine.memcg_mount.recursive_protection);
+    assert_eq!(others, [""; 0]);
 }
 
 /// Values that no kernel prints are refused where they stand.

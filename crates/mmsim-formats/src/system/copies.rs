@@ -147,7 +147,7 @@ fn groups_script() -> String {
     }
     format!(
         "echo '==> /{GROUPS}/{ORDER} <=='
-find /{GROUPS} -mindepth 1 -type d -exec ls -di {{}} +
+find /{GROUPS} -mindepth 1 -type d -exec ls -1di {{}} +
 {}; do
     find /{GROUPS} -mindepth 2 -name \"memory.$f\" -exec tail -vn +1 {{}} +
 done
