@@ -33,7 +33,7 @@
 pub use mmsim_base::{Error, ErrorKind, error, files, layout, marks, nearest, prose};
 pub use mmsim_core::{backing, base, config, machine, memory, phys, policy, virt, workload};
 pub use mmsim_core::{settings, words};
-pub use mmsim_formats::{record, system, traces};
+pub use mmsim_formats::{contents, record, system, traces};
 pub use mmsim_language::registry::{ConfiguredPolicy, Registry, program, registry};
 pub use mmsim_language::{RunSpec, Scenario, host, knobs, machines, scenario, selection, setup};
 pub use mmsim_report as report;

@@ -1,6 +1,7 @@
 //! Formats that are read and written beside scenarios: traces, records of DAMON, events, reports.
 
 mod bench_trace;
+mod contents;
 mod damon_args;
 mod damon_records;
 mod groups;

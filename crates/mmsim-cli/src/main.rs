@@ -6,6 +6,7 @@ mod args;
 mod bench;
 mod compare;
 mod completions;
+mod contents;
 mod curve;
 mod damon;
 mod document;
@@ -70,6 +71,7 @@ fn main() -> ExitCode {
         Verb::Trace(args) => trace::trace(&args),
         Verb::Events(args) => events::events(&args),
         Verb::Damon(args) => damon::damon(&args),
+        Verb::Contents(args) => contents::contents(&args),
         Verb::ImportSystem(args) => import_system::import_system(&args),
         Verb::BenchTrace(args) => bench::bench_trace(&args),
         Verb::Compare(args) => compare::compare(&args),

@@ -37,8 +37,8 @@ pub(crate) use sweep::{
 };
 pub(crate) use system::{ImportSystemArgs, ProgramsArg, SizesArg};
 pub(crate) use traces::{
-    BenchTraceArgs, DamonArgs, DamonHeatmapArgs, DamonImportArgs, DamonReportArgs, DamonVerb,
-    EventsArgs, TraceArgs, TraceHeadArgs, TraceImportArgs, TraceInfoArgs, TraceVerb,
+    BenchTraceArgs, ContentsArgs, DamonArgs, DamonHeatmapArgs, DamonImportArgs, DamonReportArgs,
+    DamonVerb, EventsArgs, TraceArgs, TraceHeadArgs, TraceImportArgs, TraceInfoArgs, TraceVerb,
 };
 
 pub(crate) use tune::TuneArgs;
@@ -82,7 +82,7 @@ const SUBJECTS: [(&str, &[&str]); 6] = [
     ("Run", &["run", "curve", "sweep", "tune", "evaluate", "policy"]),
     ("Compare and explain", &["show", "compare", "view", "why", "ablate"]),
     ("Look up", &["explain", "list", "schema"]),
-    ("Traces and monitors", &["trace", "bench-trace", "events", "damon"]),
+    ("Traces and monitors", &["trace", "bench-trace", "events", "damon", "contents"]),
     ("Machines", &["import-system"]),
     ("Shell", &["completions", "man", "help"]),
 ];
@@ -101,6 +101,7 @@ pub(crate) enum Verb {
     Trace(TraceArgs),
     Events(EventsArgs),
     Damon(DamonArgs),
+    Contents(ContentsArgs),
     ImportSystem(ImportSystemArgs),
     BenchTrace(BenchTraceArgs),
     Compare(CompareArgs),

@@ -1,4 +1,5 @@
-//! Arguments of the verbs that read traces and records: `trace`, `events`, `damon`, `bench-trace`.
+//! Arguments of the verbs that read traces and records, `trace`, `events`, `damon`, `bench-trace`, and
+//! of `contents`, which reads bytes of memory.
 
 use std::path::PathBuf;
 
@@ -289,4 +290,27 @@ pub(crate) struct BenchTraceArgs {
     pub sets: Vec<(String, String)>,
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// Measure to how many bytes the pages of a file compress, for zram and zswap
+///
+/// The file is cut into pages of 4,096 bytes, and each page is compressed by itself. The summary says
+/// how many frames zram and zswap take for all of them; `contents` is the law of a task whose pages
+/// are like these.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  mmsim contents core.1234
+  mmsim contents heap.bin --compressor zstd -o contents.toml
+  zcat core.gz | mmsim contents -")]
+pub(crate) struct ContentsArgs {
+    /// The file, such as a core dump
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// The compressor by the kernel's name: lz4 or zstd
+    #[arg(long, value_name = "NAME", default_value = "lz4")]
+    pub compressor: String,
+    /// Write `contents` to FILE; else it follows the summary
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }

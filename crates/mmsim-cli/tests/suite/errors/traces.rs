@@ -9,6 +9,27 @@ fn replay(trace: &str) -> String {
     format!("{}workload = \"replay\"\ntrace = \"{trace}\"\n", &GOOD[..from])
 }
 
+/// Bytes whose contents cannot be measured.
+#[test]
+fn contents() {
+    let golden = Golden::of("contents");
+    let f = Folder::new();
+    std::fs::create_dir(f.path("dir")).expect("a folder");
+    f.write("empty.bin", "");
+    f.write("zeros.bin", "\0".repeat(5000));
+    let is = |name: &str, args: &[&str]| golden.is(name, &f.mmsim(args));
+    is("missing-file", &["contents", "none.bin"]);
+    is("a-folder", &["contents", "dir"]);
+    is("an-empty-file", &["contents", "empty.bin"]);
+    is("unknown-compressor", &["contents", "zeros.bin", "--compressor", "lz5"]);
+    is("compressor-without-a-crate", &["contents", "zeros.bin", "--compressor", "lzo-rle"]);
+    is("output-is-the-input", &["contents", "zeros.bin", "-o", "zeros.bin"]);
+    // A page and a part of one, in a summary and a law.
+    let said = f.mmsim(&["contents", "zeros.bin"]);
+    assert!(said.stdout.contains("pages           2\n"), "{}", said.stdout);
+    assert!(said.stdout.ends_with("zero-permille = 1000, same-permille = 0, lengths = [] }\n"));
+}
+
 #[test]
 fn traces() {
     let golden = Golden::of("traces");
