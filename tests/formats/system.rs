@@ -46,6 +46,25 @@ fn a_box_of_6_12_comes_back() {
     assert_eq!(equal, 61);
 }
 
+/// zswap that is on comes with its parameters, and shows them again. What a zram holds says what a page
+/// takes: 1,000 pages in 2,000,000 bytes.
+#[test]
+fn compressed_memory_is_taken_over() {
+    let on = BOX_6_12.replace("zswap/parameters/enabled <==\nN", "zswap/parameters/enabled <==\nY");
+    let on = on.replace("max_pool_percent <==\n20", "max_pool_percent <==\n35");
+    let stat =
+        "\n==> /sys/block/zram0/mm_stat <==\n 4096000 1900000 2000000 409600 2000000 0 0 0 0\n";
+    let (_, imported) = import(&(on.clone() + stat), Programs::Held);
+    let zswap = "[machine.zswap]\ncompressor = \"lzo\"\nmax-pool-percent = 35\n\
+                 accept-threshold-percent = 90\n";
+    assert!(imported.scenario.contains(zswap), "{}", imported.scenario);
+    let zram = ["stored-bytes-per-page = 2000", "mem_limit = \"100 pages\""];
+    zram.iter().for_each(|k| assert!(imported.scenario.contains(k), "{}", imported.scenario));
+    let (before, after) = (round_trip(BOX_6_12), round_trip(&on));
+    assert_eq!(after.1, before.1);
+    assert_eq!(after.0, before.0 + 5);
+}
+
 /// Linux 6.18 with two nodes says the least of `high`. The kernel counts zoneinfo, buddyinfo and
 /// meminfo one after the other: some pages came free in between.
 #[test]
@@ -381,10 +400,10 @@ fn what_is_guessed_is_said() {
             "scheduler mq-deadline",
         ),
         (
-            "zswap/parameters/enabled <==\nN",
-            "zswap/parameters/enabled <==\nY",
-            "sys/module/zswap/parameters/enabled",
-            "zswap is not taken over",
+            "compressor <==\nlzo\n\n==> /sys/module/zswap/parameters/enabled <==\nN",
+            "compressor <==\nlz4hc\n\n==> /sys/module/zswap/parameters/enabled <==\nY",
+            "sys/module/zswap/parameters/compressor",
+            "its figures are not known: those of lz4",
         ),
         (
             "nr_hugepages <==\n0",
@@ -455,7 +474,8 @@ fn files_that_are_missing_are_named() {
         let copies = Copies::of_text(&text, "box.txt").unwrap_or_else(|e| panic!("{file}: {e}"));
         let import = Import::of(&copies, &Options::default(), Some("box.layout"));
         let import = import.unwrap_or_else(|e| panic!("{file}: {e}"));
-        let optional = file.starts_with("sys/module") || file.ends_with("comp_algorithm");
+        let optional = ["sys/module", "sys/kernel/debug"].iter().any(|f| file.starts_with(f))
+            || ["comp_algorithm", "mm_stat"].iter().any(|f| file.ends_with(f));
         // Groups without it have the default mount.
         let optional = optional || file == "proc/mounts";
         let named = import.notes.iter().any(|n| n.file == file && n.item == "missing");

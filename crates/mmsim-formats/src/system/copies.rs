@@ -11,7 +11,7 @@ use mmsim_base::error::{Error, ErrorKind};
 use mmsim_base::files;
 
 /// Files that are read, `*` for any name, in the order in which a shell copies them.
-pub const FILES: [&str; 16] = [
+pub const FILES: [&str; 18] = [
     "proc/version",
     "proc/cmdline",
     "proc/mounts",
@@ -27,7 +27,9 @@ pub const FILES: [&str; 16] = [
     "sys/kernel/mm/transparent_hugepage/*",
     "sys/block/*/queue/*",
     "sys/block/*/comp_algorithm",
+    "sys/block/*/mm_stat",
     "sys/module/zswap/parameters/*",
+    "sys/kernel/debug/zswap/*",
 ];
 
 /// Folder of the tree of memory cgroups, version 2.
@@ -37,7 +39,7 @@ pub(super) const GROUPS: &str = "sys/fs/cgroup";
 pub(super) const ORDER: &str = "numbers";
 
 /// Files of a group that are read.
-const OF_GROUP: [&str; 13] = [
+const OF_GROUP: [&str; 14] = [
     "memory.min",
     "memory.low",
     "memory.high",
@@ -45,6 +47,7 @@ const OF_GROUP: [&str; 13] = [
     "memory.swap.high",
     "memory.swap.max",
     "memory.zswap.max",
+    "memory.zswap.writeback",
     "memory.oom.group",
     "memory.current",
     "memory.swap.current",

@@ -10,6 +10,7 @@ use mmsim_core::config::{MachineConfig, SwapConfig};
 use mmsim_core::machine::snapshot::Snapshot;
 use mmsim_core::memory::Layout;
 
+use super::compressed;
 use super::copies::Copies;
 use super::facts::Facts;
 use super::groups;
@@ -68,6 +69,7 @@ pub fn emit(copies: &Copies, import: &Import) -> Result<Emitted, Error> {
     let online = if online == 0 { "0\n".into() } else { format!("0-{online}\n") };
     all.push(("sys/devices/system/cpu/online".into(), online));
     all.extend(lru(&run));
+    all.extend(compressed::texts(&run.machine));
     all.extend(groups::texts(&run.machine.memcgs, run.machine.memcg_mount));
     all.sort();
     Ok(all)

@@ -31,13 +31,15 @@ enum Value {
 type Setting = (&'static str, &'static str, fn(&MemcgConfig) -> Value);
 
 /// The files that are settings.
-const SETTINGS: [Setting; 7] = [
+const SETTINGS: [Setting; 9] = [
     ("memory.min", "min", |g| Value::Size(g.min)),
     ("memory.low", "low", |g| Value::Size(g.low)),
     ("memory.high", "high", |g| Value::Limit(g.high)),
     ("memory.max", "max", |g| Value::Limit(g.max)),
     ("memory.swap.high", "swap-high", |g| Value::Limit(g.swap_high)),
     ("memory.swap.max", "swap-max", |g| Value::Limit(g.swap_max)),
+    ("memory.zswap.max", "zswap-max", |g| Value::Limit(g.zswap_max)),
+    ("memory.zswap.writeback", "zswap-writeback", |g| Value::Flag(g.zswap_writeback)),
     ("memory.oom.group", "oom-group", |g| Value::Flag(g.oom_group)),
 ];
 
@@ -175,8 +177,10 @@ fn entry(
     for (name, key, of) in SETTINGS {
         let Some(text) = files.get(name) else { continue };
         let given = match (text.word(), of(&none)) {
-            ("0", Value::Size(_) | Value::Flag(_)) | ("max", Value::Limit(_)) => continue,
-            ("1", Value::Flag(_)) => "true".to_string(),
+            ("0", Value::Size(_) | Value::Flag(false))
+            | ("1", Value::Flag(true))
+            | ("max", Value::Limit(_)) => continue,
+            (word @ ("0" | "1"), Value::Flag(_)) => (word == "1").to_string(),
             ("max", Value::Size(_)) => {
                 let why = format!("all that there is: {}", show_pages(total));
                 notes.push(Note::new(&file(name), "max", why));
@@ -189,10 +193,6 @@ fn entry(
             },
         };
         let _ = writeln!(t, "{key} = {given}");
-    }
-    if let Some(text) = files.get("memory.zswap.max").filter(|t| t.word() != "max") {
-        let why = "zswap is not modelled: pages go to the swap device at once";
-        notes.push(Note::new(&file("memory.zswap.max"), text.word(), why));
     }
     Ok(t)
 }

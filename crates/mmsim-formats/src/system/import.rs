@@ -62,13 +62,6 @@ impl Import {
     pub fn of(copies: &Copies, options: &Options, layout: Option<&str>) -> Result<Import, Error> {
         let mut notes = copies.missing(why_missing);
         let facts = Facts::of(copies, options.kernel, &mut notes)?;
-        if let Some(text) = copies.get("sys/module/zswap/parameters/enabled")
-            && matches!(text.word(), "Y" | "y" | "1")
-        {
-            let why = "zswap is not taken over: write [machine.zswap] with its parameters";
-            let note = Note::new("sys/module/zswap/parameters/enabled", text.word(), why);
-            notes.push(note.weighing(Weight::Machine));
-        }
         if copies.get("proc/vmstat").is_some() {
             notes.push(Note::new("proc/vmstat", "counters", "a run begins with counters at 0"));
         }

@@ -19,6 +19,7 @@
 //! only where they are not what the kernel's formulas give.
 
 pub mod blocks;
+mod compressed;
 pub mod copies;
 mod emit;
 mod facts;
@@ -33,6 +34,7 @@ pub mod work;
 mod writer;
 pub mod zoneinfo;
 
+pub use compressed::file_of_zswap;
 pub use emit::lru_files;
 pub use emit::{Difference, Emitted, differences, emit};
 pub use import::Import;

@@ -13,6 +13,7 @@ use mmsim_core::phys::zones::Zones;
 use mmsim_lru::MglruConfig;
 use mmsim_lru::config::Settings as _;
 
+use super::compressed;
 use super::copies::{Copies, Text};
 use super::facts::Facts;
 use super::groups::Groups;
@@ -50,6 +51,7 @@ pub(super) struct Writer<'a> {
     /// Keys of `[machine.vm]`.
     vm: Vec<(&'static str, String)>,
     swap: Option<String>,
+    zswap: Option<String>,
     file_device: Option<String>,
     reclaim: Option<String>,
     groups: Groups,
@@ -62,12 +64,13 @@ impl<'a> Writer<'a> {
         options: &'a Options,
         notes: &'a mut Vec<Note>,
     ) -> Result<Self, Error> {
-        let (vm, swap, file_device, reclaim) = (Vec::new(), None, None, None);
+        let (vm, swap, zswap, file_device, reclaim) = (Vec::new(), None, None, None, None);
         let groups = Groups::of(copies, facts.pages(), notes)?;
         let mut w =
-            Writer { copies, facts, options, notes, vm, swap, file_device, reclaim, groups };
+            Writer { copies, facts, options, notes, vm, swap, zswap, file_device, reclaim, groups };
         w.vm = sysctls::read(copies, facts.kernel, w.notes)?;
         w.devices()?;
+        w.zswap = compressed::zswap(copies, (facts, w.swap.is_some()), w.notes)?;
         w.lru()?;
         w.others();
         Ok(w)
@@ -300,7 +303,7 @@ impl<'a> Writer<'a> {
         let numbered = ["mmcblk", "dm-", "md", "bcache"].iter().any(|p| digits(p));
         let preset = if digits("zram") {
             let algorithm = copies.get(&format!("sys/block/{disk}/comp_algorithm"));
-            self.zram(&disk, algorithm)
+            compressed::zram_preset(&disk, algorithm, self.notes)
         } else if digits("nvme") {
             "nvme"
         } else if digits("ram") || digits("pmem") {
@@ -321,7 +324,9 @@ impl<'a> Writer<'a> {
         };
         let of_preset = DeviceConfig::preset(preset, self.facts.cpus as u32);
         let mut config = of_preset.clone().expect("a preset");
-        if !config.synchronous {
+        if digits("zram") {
+            compressed::zram(copies, &disk, &mut config, self.notes)?;
+        } else if !config.synchronous {
             self.queue(&disk, &mut config)?;
         }
         if Some(&config) == of_preset.as_ref() {
@@ -344,35 +349,6 @@ impl<'a> Writer<'a> {
         let disks = self.copies.under("sys/block").filter_map(|(n, _)| n.split('/').next());
         let of = disks.filter(|d| name.starts_with(d)).max_by_key(|d| d.len());
         of.unwrap_or(name).to_string()
-    }
-
-    fn zram(&mut self, disk: &str, algorithm: Option<&Text>) -> &'static str {
-        let file = format!("sys/block/{disk}/comp_algorithm");
-        let chosen = algorithm.and_then(|a| sysctls::chosen(a.text()));
-        match chosen {
-            Some("lz4") => "zram",
-            Some("lzo" | "lzo-rle") => "zram-lzo",
-            Some("zstd") => "zram-zstd",
-            Some(other) => {
-                let other = other.to_string();
-                self.weighing(
-                    Weight::Device,
-                    &file,
-                    &other,
-                    "there is no preset of it: that of lz4",
-                );
-                "zram"
-            }
-            None => {
-                self.weighing(
-                    Weight::Device,
-                    &file,
-                    disk,
-                    "its compressor is not known: lz4 as a guess",
-                );
-                "zram"
-            }
-        }
     }
 
     /// Further settings of the queue of a disk.
@@ -450,6 +426,7 @@ impl<'a> Writer<'a> {
         for (key, value) in &self.vm {
             let _ = writeln!(t, "{key} = {value}");
         }
+        t += self.zswap.as_deref().unwrap_or_default();
         t += &self.groups.entries;
         if let Some(reclaim) = &self.reclaim {
             let _ = writeln!(t, "\n[[variant]]\nname = \"as imported\"\nreclaim = {reclaim}");
