@@ -301,6 +301,17 @@ fn shipped_plans_keep_their_word() {
     }
 }
 
+/// Each shipped plan is one, with its scenario and its knobs.
+#[test]
+fn shipped_plans_can_be_read() {
+    let plans = std::fs::read_dir(repository("scenarios/tuning")).expect("a folder");
+    let read = |file: std::io::Result<std::fs::DirEntry>| {
+        let path = file.expect("an entry").path();
+        TunePlan::from_path(&path).unwrap_or_else(|e| panic!("{e}"));
+    };
+    assert!(plans.map(read).count() > 4);
+}
+
 /// The own setting has numbers: what the scenario writes, what tables and presets have, and what
 /// the kernel computes, which is `int_sqrt(16 * 7680)` KiB for the 1,920 pages that are managed here.
 #[test]

@@ -38,7 +38,7 @@ pub enum Write {
     },
 }
 
-const DAMON: &str = "/sys/module/";
+const DAMON: &str = "/sys/module/damon_";
 
 /// Writes for values of knobs, which made this run.
 pub(crate) fn of<'a>(
@@ -101,6 +101,20 @@ fn of_one(knob: &str, label: &str, run: &RunSpec) -> Option<Write> {
     if let Some(name) = knob.strip_prefix("machine.vm.") {
         return Some(file(system::file_of_sysctl(name), label));
     }
+    if let Some(key) = knob.strip_prefix("machine.zswap.") {
+        return Some(match system::file_of_zswap(key, label) {
+            Some((path, value)) => Write::File { path, value },
+            None => none("it is what the compressor makes of the pages"),
+        });
+    }
+    if let Some((i, "size")) = entry(knob, "machine.swap")
+        && let Some(disk) = zram_of(i, run)
+    {
+        return Some(match pages(label) {
+            Ok(0) | Err(_) => none("there is no zram then"),
+            Ok(n) => file(format!("/sys/block/{disk}/disksize"), &(n * PAGE_SIZE).to_string()),
+        });
+    }
     if let Some(name) = knob.strip_prefix("reclaim.") {
         let files = system::lru_files(run);
         return Some(match files.iter().find(|f| f.1.contains(&name)) {
@@ -114,9 +128,9 @@ fn of_one(knob: &str, label: &str, run: &RunSpec) -> Option<Write> {
     if let Some((i, key)) = entry(knob, "damon") {
         let monitor = run.damon.get(i)?;
         let module = match &monitor.what {
-            DamonContext::Reclaim(_) => "damon_reclaim",
-            DamonContext::LruSort(_) => "damon_lru_sort",
-            DamonContext::Stat => "damon_stat",
+            DamonContext::Reclaim(_) => "reclaim",
+            DamonContext::LruSort(_) => "lru_sort",
+            DamonContext::Stat => "stat",
             DamonContext::Own { .. } => {
                 return Some(match damo(monitor) {
                     Ok(arguments) => Write::Damo { arguments },
@@ -129,6 +143,13 @@ fn of_one(knob: &str, label: &str, run: &RunSpec) -> Option<Write> {
         }
     }
     Some(none("it is of the scenario, not a setting of a kernel"))
+}
+
+/// The name of a swap device, if it is a zram: they are counted in their order.
+fn zram_of(device: usize, run: &RunSpec) -> Option<String> {
+    let is_zram = |i: &usize| run.machine.swap[*i].device.stored_bytes_per_page > 0;
+    let here = (0..run.machine.swap.len()).filter(is_zram).position(|i| i == device)?;
+    Some(format!("zram{here}"))
 }
 
 /// The number and the key of a path such as `damon[0].sample`.
