@@ -5,7 +5,7 @@ use mmsim::contents::{Compressor, Measured};
 use mmsim::machines;
 use mmsim::scenario::Scenario;
 
-/// A page with so many bytes of noise, and then one byte again and again.
+/// A page with `noise` random bytes, and then one byte again and again.
 fn page(noise: usize, rest: u8, seed: u64) -> Vec<u8> {
     let mut draws = SplitMix64::new(seed);
     let mut page = vec![rest; 4096];

@@ -7,8 +7,8 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
-use mmsim::Error;
 use mmsim::contents::{Compressor, Measured};
+use mmsim::{Error, files};
 
 use crate::args::{ContentsArgs, Format};
 use crate::table;
@@ -22,7 +22,7 @@ pub(crate) fn contents(args: &ContentsArgs) -> Result<Ending, Failure> {
     output::distinct(&[&args.file], &[("--output", output)])?;
     output::check(output)?;
     let measured = Measured::read(open(&args.file)?, compressor)
-        .map_err(|e| Failure::file("read", &args.file, &e))?;
+        .map_err(|e| files::unreadable(&args.file, &e))?;
     if measured.pages == 0 {
         let title = format!("{}: the file is empty", args.file.display());
         return Err(Error::plain(title).help("a file of one page at least").into());
@@ -44,6 +44,6 @@ fn open(path: &Path) -> Result<Box<dyn Read>, Failure> {
     if path == Path::new("-") {
         return Ok(Box::new(io::stdin().lock()));
     }
-    let file = File::open(path).map_err(|e| Failure::file("read", path, &e))?;
+    let file = File::open(path).map_err(|e| files::unreadable(path, &e))?;
     Ok(Box::new(BufReader::with_capacity(1 << 20, file)))
 }

@@ -1,7 +1,7 @@
 //! Contents of pages, measured from the bytes of a file: to how many bytes each page compresses.
 //!
 //! The file is read page by page, and its last page is filled up with zeros, as in the page cache. A
-//! page is of zeros, of one word, or compressed by itself, as zram and zswap do. Lengths are those of
+//! page is of zeros, of one word, or compressed alone, as zram and zswap do. Lengths are those of
 //! `lz4_flex` and of the reference library of zstd at level 3. The kernel's own compressors find
 //! other matches in places, so a length may differ from the kernel's by some bytes.
 
@@ -65,9 +65,9 @@ pub struct Measured {
     pub same: u64,
     /// All other pages by their compressed length, 0..=4096 bytes; those of 4096 do not compress.
     pub of_length: Vec<u64>,
-    /// What zram stores.
+    /// Objects that zram stores.
     zram: Zsmalloc,
-    /// What zswap stores.
+    /// Objects that zswap stores.
     zswap: Zsmalloc,
 }
 

@@ -294,7 +294,7 @@ pub(crate) struct BenchTraceArgs {
 
 /// Measure to how many bytes the pages of a file compress, for zram and zswap
 ///
-/// The file is cut into pages of 4,096 bytes, and each page is compressed by itself. The summary says
+/// The file is cut into pages of 4,096 bytes, and each page is compressed alone. The summary says
 /// how many frames zram and zswap take for all of them; `contents` is the law of a task whose pages
 /// are like these.
 #[derive(Args, Debug)]

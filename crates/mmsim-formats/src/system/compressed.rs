@@ -145,7 +145,8 @@ pub(super) fn zram_preset(
     "zram"
 }
 
-/// What a zram holds and may hold (`mm_stat`): a page takes what it takes now, if it holds some.
+/// Takes over how much a zram holds and may hold (`mm_stat`): a page takes what it takes now, if it
+/// holds some.
 ///
 /// # Errors
 /// The file is none that a kernel prints.
@@ -171,7 +172,7 @@ pub(super) fn zram(
     if limit > 0 {
         config.mem_limit = u32::try_from(limit / PAGE_SIZE).unwrap_or(u32::MAX);
         let why = "a limit holds where tasks say what their pages hold, by `contents`";
-        notes.push(Note::new(&file, "mem_limit", why).weighing(Weight::Device));
+        notes.push(Note::new(&file, disk, why).weighing(Weight::Device));
     }
     // Settings that are written out have a queue, which a synchronous device does not use.
     if orig / PAGE_SIZE >= ENOUGH || limit > 0 {
