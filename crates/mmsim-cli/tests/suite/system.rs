@@ -60,14 +60,14 @@ fn commands_of_the_document() {
         new += &format!("{begin}{line}\n{printed}```\n{after}");
         commands += 1;
     }
-    assert_eq!(commands, 5);
+    assert_eq!(commands, 4);
     if new != text {
         std::fs::write(repository("docs/import-system.md"), new).expect("rewriting the document");
     }
     // What the document adds to the scenario makes it a run.
     let work = text.split_once("<!-- file work.toml -->\n```toml\n").expect("the work").1;
     let work = work.split("```").next().expect("its end");
-    for scenario in ["box.toml", "held.toml", "two.toml"] {
+    for scenario in ["box.toml", "held.toml"] {
         let whole = f.read(scenario) + work;
         f.write(scenario, whole);
         let said = f.mmsim(&["run", scenario, "--check", "--format", "json"]);

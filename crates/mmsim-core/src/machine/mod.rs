@@ -132,7 +132,10 @@ impl Machine {
             *pages = f.pages.max(*pages);
         }
         if let Some(swap) = &mut m.mem.swap {
-            tasks.iter().filter_map(TaskConfig::contents_shrink).for_each(|s| swap.expect_contents(s));
+            tasks
+                .iter()
+                .filter_map(TaskConfig::contents_shrink)
+                .for_each(|s| swap.expect_contents(s));
         }
         for (name, (pages, disk)) in files {
             let file = m.mem.open_file(&name, pages);

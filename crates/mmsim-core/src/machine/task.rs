@@ -114,7 +114,7 @@ impl TaskConfig {
         self
     }
 
-    /// Whether each of its pages compresses to less than a page. `None`: contents are not known.
+    /// True if each of its pages compresses to less than a page. `None`: contents are not known.
     pub(super) fn contents_shrink(&self) -> Option<bool> {
         let shrinks = |c: &Content| c.length() < Content::MOST;
         if !self.contents_in_turn.is_empty() {

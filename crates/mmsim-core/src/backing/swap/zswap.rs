@@ -334,6 +334,7 @@ mod tests {
         assert_eq!((z.slab_pages(), z.nr_nodes), (5, 4));
         (192..200).for_each(|s| assert!(z.remove(SwapSlot(s)).is_some()));
         assert_eq!((z.store.pool.nr_zspages(), z.nr_nodes), (22, 3));
+        assert_eq!(z.store.gone.drain(..).len(), 8);
         z.check();
     }
 }
