@@ -8,7 +8,7 @@ use mmsim::backing::contents::Contents;
 use mmsim::base::id::MemcgId;
 use mmsim::base::vmstat::VmEvent;
 use mmsim::config::{Kernel, MachineConfig, ZswapConfig};
-use mmsim::machine::result::RunResult;
+use mmsim::machine::result::{Outcome, RunResult};
 use mmsim::machine::{SnapshotFn, TaskConfig, Watch};
 use mmsim::workload::{Advice, Op};
 use std::sync::{Arc, Mutex};
@@ -251,6 +251,20 @@ fn a_group_at_its_limit_writes_to_the_disk_while_bits_are_cleared() {
     assert_eq!(late(Kernel::V6_12, 1000), [0, 0, 1000]);
     assert_eq!(late(Kernel::V7_3, 32), [1, 24, 31 + 24]);
     assert_eq!(late(Kernel::V7_3, 31), [0, 0, 31]);
+}
+
+/// The worker finds no page and may write nothing, so it reclaims, and what that cannot store requests
+/// the worker once more. That run begins when the first is over, so all accesses are done.
+#[test]
+fn a_worker_that_may_write_nothing_ends() {
+    for kernel in [Kernel::V6_12, Kernel::V6_18, Kernel::V7_3] {
+        let mut c = zswap(kernel, 20);
+        c.memcgs[0].zswap_writeback = false;
+        let ops = vec![anon(2600), write(0, 0, 2600), read(0, 0, 2600)];
+        let r = run(&c, of_group(of_length(1000), ops));
+        assert_eq!((&r.outcome, r.accesses), (&Outcome::Completed, 5_200), "{kernel:?}");
+        assert_eq!(counts(&r, ["zswpwb"]), [0]);
+    }
 }
 
 /// The kernel's selftest `test_zswap_usage`, other way round: with `memory.zswap.max` 0 nothing goes

@@ -138,7 +138,7 @@ pub const ACTION_NAMES: [&str; ACTIONS.len()] = {
 };
 
 /// Plug-ins that act: the name, who is a candidate, and the keys of the order. Those without keys kill
-/// no group: the chain goes on behind [`GOES_ON`], and ends with the other.
+/// no group: the chain goes on behind `GOES_ON`, and ends with the other.
 pub const ACTIONS: [(&str, &str, &[&str]); 6] = [
     (
         "kill_by_memory_size_or_growth",

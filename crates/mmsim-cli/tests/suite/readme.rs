@@ -83,6 +83,12 @@ fn blocks_about_guests() {
 }
 
 #[test]
+#[ignore = "`.ci/run` asks the program of the release"]
+fn blocks_about_compressed_swap() {
+    assert_eq!(blocks("docs/compressed-swap.md", &root()), 1);
+}
+
+#[test]
 fn blocks_about_groups() {
     assert_eq!(blocks("docs/groups.md", &root()), 1);
 }

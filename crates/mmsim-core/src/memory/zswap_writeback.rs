@@ -91,14 +91,14 @@ impl Memory {
         run.failures < MAX_RECLAIM_RETRIES && self.zswap_above_threshold()
     }
 
-    /// The run whose turn it is, or one that begins: another may be requested meanwhile, and begins
-    /// when it is over.
+    /// The run whose turn it is, or one that begins. It is at work until
+    /// [`Memory::zswap_worker_after`]: what its own reclaim requests begins when it is over.
     pub(crate) fn zswap_worker_goes_on(&mut self) -> Option<WorkerRun> {
         let zswap = self.zswap_mut()?;
-        Some(zswap.worker_run.take().unwrap_or_else(|| {
+        if zswap.worker_run.is_none() {
             zswap.worker_queued = false;
-            WorkerRun::default()
-        }))
+        }
+        Some(*zswap.worker_run.get_or_insert_default())
     }
 
     /// The run goes on after a time.
