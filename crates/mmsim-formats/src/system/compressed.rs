@@ -52,7 +52,10 @@ pub(super) fn zswap(
 ) -> Result<Option<String>, Error> {
     let file = |name: &str| format!("{PARAMETERS}/{name}");
     let get = |name: &str| copies.get(&format!("{PARAMETERS}/{name}"));
-    let Some(enabled) = get("enabled").filter(|t| is_on(t)) else { return Ok(None) };
+    let Some(enabled) = get("enabled") else { return Ok(None) };
+    if !is_on(enabled)? {
+        return Ok(None);
+    }
     let left_out = match (facts.kernel >= Kernel::V6_12, swap) {
         (false, _) => Some("zswap is modelled from kernel 6.12 on: pages go to the device at once"),
         (_, false) => Some("there is no swap device behind zswap, so it stores nothing"),
@@ -84,7 +87,9 @@ pub(super) fn zswap(
         };
         let _ = writeln!(t, "{key} = {n}");
     }
-    if get("shrinker_enabled").is_some_and(is_on) {
+    if let Some(text) = get("shrinker_enabled")
+        && is_on(text)?
+    {
         t += "shrinker = true\n";
     }
     if let Some(bytes) = bytes_in_zswap(copies) {
@@ -95,8 +100,13 @@ pub(super) fn zswap(
     Ok(Some(t))
 }
 
-fn is_on(text: &Text) -> bool {
-    matches!(text.word(), "Y" | "y" | "1")
+/// A switch as the kernel prints it.
+fn is_on(text: &Text) -> Result<bool, Error> {
+    match text.word() {
+        "Y" | "y" | "1" => Ok(true),
+        "N" | "n" | "0" => Ok(false),
+        _ => Err(text.bad(1, "no switch", "Y or N".to_string())),
+    }
 }
 
 /// The compressor whose figures are nearest to those of an unknown one.

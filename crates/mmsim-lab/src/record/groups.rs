@@ -9,11 +9,11 @@ type Unlike = (&'static str, fn(&MemcgConfig) -> bool, &'static str);
 
 const UNLIKE: &[Unlike] = &[
     ("swap-high", |g| g.swap_high.is_some(), "the recorder does not set it, leave it out"),
-    ("zswap-max", |g| g.zswap_max.is_some(), "recorded kernels have no zswap, leave it out"),
-    ("zswap-writeback", |g| !g.zswap_writeback, "recorded kernels have no zswap, leave it out"),
+    ("zswap-max", |g| g.zswap_max.is_some(), "zswap is not carried over, leave it out"),
+    ("zswap-writeback", |g| !g.zswap_writeback, "zswap is not carried over, leave it out"),
     ("lazyfreeness", |g| g.lazyfreeness.is_some(), "no released kernel has it"),
-    ("from", |g| g.from.0 != 0, "recorded groups are there from the start"),
-    ("until", |g| g.until.is_some(), "recorded groups stay"),
+    ("from", |g| g.from.0 != 0, "recorded groups are there from the start, leave it out"),
+    ("until", |g| g.until.is_some(), "recorded groups stay, leave it out"),
     ("empty", |g| g.empty.is_some(), "the recorder makes no such groups, leave them out"),
 ];
 

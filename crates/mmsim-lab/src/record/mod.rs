@@ -195,6 +195,7 @@ const UNLIKE: &[Unlike] = &[
         "a CPU runs one thread, leave it out",
     ),
     ("machine.disk", |r| !r.machine.disks.is_empty(), "the recorder has one disk, leave it out"),
+    ("machine.zswap", |r| r.machine.zswap.is_some(), "zswap is not carried over, leave it out"),
     ("machine.host", |r| r.machine.host.is_some(), "the recorder's machine is no guest"),
     (
         "compaction",

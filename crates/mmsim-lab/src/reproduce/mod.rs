@@ -173,7 +173,7 @@ impl Figures {
 pub struct Request {
     /// The experiments: anon-workingset, mglru-lazyfree, mglru-file-protection, mglru-refault-distance,
     /// mglru-fio-zipf, mglru-6.14-rework, compaction-redesign, damon-monitoring, damon-reclaim,
-    /// pagecache-chain, inactive-ratio, dama
+    /// pagecache-chain, inactive-ratio, dama, zswap
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
     /// All experiments

@@ -392,6 +392,7 @@ fn what_cannot_be_carried_over() {
     refused("read", "b = { pages = 30 }", "b = { pages = 30, kind = \"read\" }");
     refused("run-ahead", "[machine]", "[machine]\nrun-ahead = \"1us\"");
     refused("host", "[machine]", "[machine]\nhost = {}");
+    refused("zswap", "[machine]", "[machine]\nzswap = { max-pool-percent = 5 }");
     f.write("p.toml", MAPPED.replacen("\"ramdisk\"", "\"nvme\"", 1));
     golden.is("file-device", &f.mmsim(&["record", "p.toml", "--kernel", "6.12", "--dry-run"]));
     f.write("p.toml", MAPPED.replacen("pages = 50", "pages = 65537", 1));

@@ -79,7 +79,7 @@ pub(super) fn tasks(
     Ok(tasks)
 }
 
-/// A task starts when its group is there.
+/// A task starts while its group is there.
 fn in_time(r: &Reader<'_>, memcg: Option<&str>, machine: &MachineConfig) -> Result<(), Error> {
     let start: SimDuration = r.get("start")?;
     let own = memcg.map_or_else(Vec::new, |m| instances(&machine.memcgs, m));
@@ -87,6 +87,12 @@ fn in_time(r: &Reader<'_>, memcg: Option<&str>, machine: &MachineConfig) -> Resu
     if own.iter().any(|&g| of(g).empty.is_some()) {
         let found = format!("\"{}\" is to stay empty", memcg.unwrap_or_default());
         return Err(r.error("memcg", found, "another group, or no `empty = true` there"));
+    }
+    let over = |g: usize| of(g).until.filter(|&until| start >= until);
+    if let Some((g, until)) = own.iter().find_map(|&g| Some((g, over(g)?))) {
+        let key = if r.is_default("start") { "memcg" } else { "start" };
+        let found = format!("it starts when its group \"{}\" is to be removed", of(g).name);
+        return Err(r.error(key, found, format!("a start before \"{until}\"")));
     }
     match own.into_iter().map(of).find(|g| g.from > start) {
         None => Ok(()),
