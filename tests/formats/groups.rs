@@ -7,7 +7,7 @@ use mmsim::system::{Import, Options, differences, emit};
 use mmsim::{Scenario, machines};
 
 const BOX: &str = include_str!("boxes/groups.txt");
-/// Of a real kernel, as the script printed it there.
+/// A copy that `import-system --script` printed on a real 6.12.
 const TREE: &str = include_str!("boxes/tree-6.12.txt");
 
 /// The scenario of a copy, its remarks, items that come back, and those that do not.

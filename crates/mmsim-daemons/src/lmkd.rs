@@ -128,7 +128,7 @@ fn victim(all: &[Process], spares: bool) -> Option<&Process> {
         let size = if p.oom_score_adj <= PERCEPTIBLE { p.rss } else { 0 };
         (p.oom_score_adj, size)
     };
-    // Of equal ones the first, which was used longest ago.
+    // Among equal processes lmkd takes the first, which was used longest ago.
     all.iter().rev().filter(may).max_by_key(key)
 }
 

@@ -166,7 +166,7 @@ struct State {
     other: Memory,
     /// Since when its condition has held.
     since: Option<SimTime>,
-    /// Of the first step of a chain: no step acts until then.
+    /// End of the pause of a chain, which its first step holds: until then no step acts.
     paused_until: SimTime,
     /// A victim whose hook runs, and until when.
     hook: Option<(MemcgId, SimTime)>,
@@ -315,7 +315,7 @@ impl Rules {
             None if per_candidate => Found { value: 1.0, ..Found::default() },
             None => rule.when.find(&mut reads, Candidate::None, &mut state.when),
         };
-        // What a hook was run for goes on, whatever has become of its condition.
+        // An action that waits for its hook goes on, even if its condition ended meanwhile.
         found.value = if state.hook.is_some() { 1.0 } else { found.value };
         state.next = now
             + match &rule.every {

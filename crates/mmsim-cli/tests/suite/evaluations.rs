@@ -104,7 +104,7 @@ fn every_policy_has_its_line() {
 /// says of it: better in the seven workloads that it was found by, worse in the one that is held out.
 /// `tools/deep-check evaluate` runs it, with all seeds.
 #[test]
-#[ignore = "takes half a minute"]
+#[ignore = "ten seconds; `tools/deep-check evaluate` runs it"]
 fn shipped_policies_have_scores() {
     let f = Folder::new();
     let folder = repository("scenarios/suites");

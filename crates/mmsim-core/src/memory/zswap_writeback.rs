@@ -182,7 +182,7 @@ impl Memory {
         let decompress = zswap.config.decompress;
         let memcg = self.take_entry(slot).expect("an entry that is on a list");
         self.enter_written_back(pfn, slot, memcg, shadow);
-        // What a swap-in takes besides reading: a page, its charge, its place in the swap cache.
+        // A swap-in takes as long besides its read: a page, its charge, its place in the swap cache.
         self.acting.now += self.given.cost.t_major_cpu + decompress;
         self.count_in(memcg, VmEvent::ZswpWb, 1);
         self.count_in(memcg, VmEvent::PswpOut, 1);

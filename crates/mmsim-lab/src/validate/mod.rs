@@ -283,7 +283,7 @@ impl Replay {
         });
         let counters = |i: usize| {
             let stat = &r.phases[*numbers.get(i)?].vmstat;
-            // What the kernel shows in debugfs has a name of the model's own.
+            // The model calls a counter of debugfs by its name with `sim_` before it.
             let of = |c: &&str| stat.by_name(c).or_else(|| stat.by_name(&format!("sim_{c}")));
             Some(COUNTERS.iter().map(of).collect())
         };

@@ -204,23 +204,7 @@ impl Mglru {
 
 /// Request of a command of eviction to the policy.
 fn by_command(mem: &Memory, node: NodeId, swappiness: Option<u8>, target: u64) -> ReclaimRequest {
-    ReclaimRequest {
-        node,
-        by: Reclaimer::Direct,
-        priority: mem.given.first_priority,
-        order: 0,
-        lowest: ZoneKind::Dma,
-        highest: ZoneKind::Movable,
-        target,
-        reclaimed: 0,
-        may_writepage: true,
-        may_swap: true,
-        may_io: true,
-        force_deactivate: false,
-        low_reclaim: false,
-        full_walk: false,
-        swappiness,
-        no_cache_trim: false,
-        one_step: true,
-    }
+    let priority = mem.given.first_priority;
+    let whole = ReclaimRequest::direct(node, ZoneKind::Movable);
+    ReclaimRequest { priority, target, swappiness, ..whole }
 }

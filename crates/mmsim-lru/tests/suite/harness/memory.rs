@@ -304,25 +304,8 @@ impl Bench {
     }
 
     pub(crate) fn request(by: Reclaimer, priority: u8, target: u64) -> ReclaimRequest {
-        ReclaimRequest {
-            node: NodeId(0),
-            by,
-            priority,
-            order: 0,
-            lowest: ZoneKind::Dma,
-            highest: ZoneKind::Movable,
-            target,
-            reclaimed: 0,
-            may_writepage: true,
-            may_swap: true,
-            may_io: true,
-            force_deactivate: false,
-            low_reclaim: false,
-            full_walk: false,
-            swappiness: None,
-            no_cache_trim: false,
-            one_step: false,
-        }
+        let direct = ReclaimRequest::direct(NodeId(0), ZoneKind::Movable);
+        ReclaimRequest { by, priority, target, one_step: false, ..direct }
     }
 
     /// A whole pass; in steps if the request says so.
