@@ -250,3 +250,24 @@ fn pages_of_a_file_are_read_before_they_are_needed() {
     assert_eq!(gauge(&r.phases[0].gauges, "nr_file_pages"), 320);
     assert_eq!(phase_counts(&r.phases[1], ["pgfault", "pgmajfault"]), [320, 0]);
 }
+
+/// F2 of the worked examples: a call reads up to the largest request of the device, or up to the
+/// readahead window if that is larger, however long the range is.
+#[test]
+fn one_call_reads_the_largest_request_of_a_file() {
+    for (kernel, max_sectors_kb, read) in [
+        (Kernel::V6_12, 0, 320),
+        (Kernel::V6_18, 0, 1024),
+        (Kernel::V7_3, 2048, 512),
+        (Kernel::V6_12, 64, 32),
+    ] {
+        let mut c = config(kernel, "ramdisk");
+        c.vm.ra_pages = 32;
+        c.file_device.max_sectors_kb = max_sectors_kb;
+        let pages = FILE_PAGES;
+        let ops = vec![file(0, pages, true, VmaFlags::default()), all(pages, WillNeed), end(0)];
+        let r = run(&c, vec![task("t", ops)]);
+        assert_eq!(count(&r, "pgpgin"), 4 * read, "{kernel:?}, {max_sectors_kb} KiB");
+        assert_eq!(gauge(&r.phases[0].gauges, "nr_file_pages"), read);
+    }
+}

@@ -43,6 +43,9 @@ pub struct DeviceConfig {
     /// It caches writes, so that throttled writers wait until none is under way
     /// (`queue/write_cache`).
     pub write_cache: bool,
+    /// KiB of its largest request (`queue/max_sectors_kb`), which bounds what one call of
+    /// `MADV_WILLNEED` reads; 0: as the rule `io-pages` says.
+    pub max_sectors_kb: u32,
 }
 
 /// Target latencies of reads, for devices that rotate not and those that do
@@ -163,6 +166,7 @@ impl DeviceConfig {
             queue_depth,
             wbt_lat: WBT_LAT[usize::from(rotational)],
             write_cache: !synchronous,
+            max_sectors_kb: 0,
         })
     }
 }

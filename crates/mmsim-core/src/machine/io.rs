@@ -16,8 +16,6 @@ use crate::virt::pages::Entry;
 use crate::virt::space::VmaKind;
 use std::convert::Infallible;
 
-/// The largest request of a block device (1280 KiB).
-const MAX_REQUEST_PAGES: u32 = 320;
 const MMAP_LOTSAMISS: u32 = 100;
 const MMAP_MISS_MAX: u32 = 1000;
 
@@ -157,9 +155,19 @@ impl Machine {
     /// reads, and does not wait for them.
     pub(super) fn read_what_is_needed(&mut self, tid: ThreadId, at: PageIdx, n: u32) {
         let (file, start) = self.mem.file_at(at);
-        let n = n.min(self.mem.given.vm.ra_pages.max(MAX_REQUEST_PAGES));
+        let n = n.min(self.most_ahead(file));
         let _ =
             self.read_pages(tid, file, Ahead { start, n, trigger: None, must: None, vma: None });
+    }
+
+    /// Pages that one call reads at most (`force_page_cache_ra`).
+    fn most_ahead(&self, file: FileId) -> u32 {
+        let device = self.mem.cache.disks[self.mem.cache.files[file].disk].device.config();
+        let io_pages = match device.max_sectors_kb {
+            0 => self.mem.given.rules.io_pages,
+            kib => kib / 4,
+        };
+        io_pages.max(self.mem.given.vm.ra_pages)
     }
 
     fn cached_before(&self, file: FileId, index: u32, max: u32) -> u32 {

@@ -368,6 +368,9 @@ impl<'a> Writer<'a> {
         if let Some(text) = copies.get(&file("write_cache")) {
             config.write_cache = text.word() == "write back";
         }
+        if let Some(kib) = number("max_sectors_kb", 1 << 20)? {
+            config.max_sectors_kb = kib as u32;
+        }
         let Some(requests) = number("nr_requests", u64::from(u32::MAX))? else { return Ok(()) };
         let scheduler = copies.get(&file("scheduler")).and_then(|s| sysctls::chosen(s.text()));
         match scheduler {

@@ -437,6 +437,7 @@ fn swap(s: &ScriptSwap) -> SwapConfig {
         queue_depth: 1,
         wbt_lat: SimDuration::ZERO,
         write_cache: false,
+        max_sectors_kb: 0,
     };
     let device = match s.device {
         SwapDevice::Zram => zram,

@@ -313,6 +313,8 @@ rows! {
             "how long reads should take at most, else there are fewer writes at once: 16, 1 to 3/4 of queue_depth; 0: no matter")};
         write_cache: ("write_cache", Flag, Is("false"),
             "caches writes: who is throttled waits until all of them have ended");
+        max_sectors_kb: ("max_sectors_kb", Count(0, 1_048_576), Is("0"),
+            "KiB of the largest request, up to which one call of WILLNEED reads, or the readahead window if that is larger; 0: 1280, from kernel 6.18 on 4096");
     }
 }
 

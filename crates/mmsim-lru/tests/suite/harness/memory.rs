@@ -48,6 +48,7 @@ pub(crate) fn instant_device() -> DeviceConfig {
         queue_depth: 1,
         wbt_lat: SimDuration::ZERO,
         write_cache: false,
+        max_sectors_kb: 0,
     }
 }
 
