@@ -7,7 +7,7 @@ use mmsim::machine::{TaskConfig, Watch};
 use mmsim::report::opt;
 use mmsim::workload::{Advice, Op, VmaFlags};
 
-const PLAIN: VmaFlags = VmaFlags { exec: false, locked: false, seq_read: false, rand_read: false };
+const PLAIN: VmaFlags = VmaFlags::NONE;
 const LOCKED: VmaFlags = VmaFlags { locked: true, ..PLAIN };
 
 /// Only kcompactd compacts here: its scans are all scans, counted once.

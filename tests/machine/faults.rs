@@ -4,9 +4,9 @@ use crate::support::*;
 use mmsim::config::Kernel;
 use mmsim::workload::{Advice, MapKind, Op, VmaFlags};
 
-const SEQ: VmaFlags = VmaFlags { exec: false, locked: false, seq_read: true, rand_read: false };
-const RANDOM: VmaFlags = VmaFlags { exec: false, locked: false, seq_read: false, rand_read: true };
-const LOCKED: VmaFlags = VmaFlags { exec: false, locked: true, seq_read: false, rand_read: false };
+const SEQ: VmaFlags = VmaFlags { seq_read: true, ..VmaFlags::NONE };
+const RANDOM: VmaFlags = VmaFlags { rand_read: true, ..VmaFlags::NONE };
+const LOCKED: VmaFlags = VmaFlags { locked: true, ..VmaFlags::NONE };
 
 #[test]
 fn a_read_of_untouched_memory_maps_the_zero_page() {

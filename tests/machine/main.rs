@@ -53,6 +53,7 @@ mod sysctls;
 mod tasks;
 mod time;
 mod tree;
+mod uncached;
 mod watched;
 mod why;
 mod zones;

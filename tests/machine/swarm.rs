@@ -32,7 +32,8 @@ use mmsim::scenario::policy::PolicySpec;
 use mmsim::virt::pages::{Entry, Owner, pte};
 use mmsim::why::{self, Settings};
 use mmsim::workload::{
-    Advice, CopyRun, FileSlot, FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload, WorkloadCx,
+    Advice, CopyRun, FileAdvice, FileSlot, FileSpec, MapKind, Op, RegionId, Run, Uncached,
+    VmaFlags, Workload, WorkloadCx,
 };
 use mmsim_compaction::TwoScanners;
 use mmsim_lru::MglruConfig;
@@ -120,14 +121,23 @@ fn machine_config(rng: &mut Rng) -> MachineConfig {
     }
 }
 
-/// Which huge pages a machine has.
+/// What the machines of a swarm have besides pages and cached files.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Huge {
-    None,
-    /// Transparent ones.
+enum Also {
+    Nothing,
+    /// Advice on files, and I/O around the page cache.
+    Uncached,
+    /// Transparent huge pages.
     Transparent,
     /// These, and a pool of those of hugetlbfs.
     Pool,
+}
+
+impl Also {
+    /// True if there are huge pages.
+    fn huge(self) -> bool {
+        matches!(self, Also::Transparent | Also::Pool)
+    }
 }
 
 /// One thread that does as it likes, within the contract of workloads.
@@ -140,14 +150,14 @@ struct Drawn {
     /// Pages and kind of what is mapped now, by region.
     mapped: Vec<Option<(u32, MapKind)>>,
     started: bool,
-    huge: Huge,
+    also: Also,
 }
 
 impl Drawn {
     fn map(&mut self, slot: usize, rng: &mut Rng, ops: &mut Vec<Op>) {
         let mut pages = between(rng, 1, self.most.into()) as u32;
         let kind = match rng.below(3) {
-            _ if self.huge == Huge::Pool && one_in(rng, 10) => {
+            _ if self.also == Also::Pool && one_in(rng, 10) => {
                 pages = pages.min(512);
                 MapKind::HugeTlb
             }
@@ -166,6 +176,7 @@ impl Drawn {
             locked: pages < 60 && one_in(rng, 8),
             seq_read: one_in(rng, 8),
             rand_read: one_in(rng, 8),
+            noreuse: false,
         };
         self.mapped[slot] = Some((pages, kind));
         let region = self.region(slot);
@@ -174,6 +185,29 @@ impl Drawn {
 
     fn region(&self, slot: usize) -> RegionId {
         RegionId(if slot == 0 { 0 } else { self.thread * OWN + slot as u16 })
+    }
+
+    fn around_the_cache(
+        &self,
+        file: FileSlot,
+        (first, count): (u32, u32),
+        write: bool,
+        rng: &mut Rng,
+    ) -> Op {
+        if one_in(rng, 2) {
+            let how = pick(rng, &[Uncached::Direct, Uncached::DontCache]);
+            return Op::Uncached { file, first, count, write, how };
+        }
+        let all = [
+            FileAdvice::Normal,
+            FileAdvice::Sequential,
+            FileAdvice::Random,
+            FileAdvice::WillNeed,
+            FileAdvice::NoReuse,
+            FileAdvice::DontNeed,
+            FileAdvice::DontNeed,
+        ];
+        Op::Fadvise { file, first, count, advice: pick(rng, &all) }
     }
 
     fn part(pages: u32, rng: &mut Rng) -> (u32, u32) {
@@ -194,7 +228,7 @@ impl Drawn {
                 Op::Munmap { region }
             }
             1..=3 => {
-                let advice = if self.huge != Huge::None && one_in(rng, 3) {
+                let advice = if self.also.huge() && one_in(rng, 3) {
                     pick(rng, &[Advice::HugePage, Advice::HugePage, Advice::NoHugePage])
                 } else {
                     pick(
@@ -218,13 +252,15 @@ impl Drawn {
             n @ 4..=9 => {
                 let (first, count) = Self::part(FILE_PAGES, rng);
                 let file = FileSlot(rng.below(FILES.into()) as u16);
-                if n < 8 {
+                if self.also == Also::Uncached && one_in(rng, 2) {
+                    self.around_the_cache(file, (first, count), n >= 8, rng)
+                } else if n < 8 {
                     Op::Read { file, first, count }
                 } else {
                     Op::Write { file, first, count }
                 }
             }
-            10 if self.huge == Huge::Pool && one_in(rng, 8) => {
+            10 if self.also == Also::Pool && one_in(rng, 8) => {
                 Op::HugePool { pages: rng.below(5) as u32 }
             }
             10 => Op::Compute(us(between(rng, 1, 500))),
@@ -235,7 +271,7 @@ impl Drawn {
             14 => Op::PhaseEnd(0),
             15 if one_in(rng, 20) => Op::Exit,
             // Parts of huge pages are given back, and used again.
-            19..=21 if self.huge == Huge::Transparent => {
+            19..=21 if self.also == Also::Transparent => {
                 Op::Madvise { region, first, count, advice: Advice::DontNeed }
             }
             16..=18 => Op::Copy(CopyRun { from: region, first, to: region, into: 0, count }),
@@ -342,8 +378,8 @@ fn rules(seed: u64, kernel: Kernel) -> KernelRules {
     rules
 }
 
-fn build(seed: u64, huge: Huge) -> (String, Machine) {
-    build_of(seed, huge, None)
+fn build(seed: u64, also: Also) -> (String, Machine) {
+    build_of(seed, also, None)
 }
 
 /// A host, on one machine of three.
@@ -368,7 +404,7 @@ fn host(seed: u64) -> Option<HostConfig> {
 /// The same, with a kernel, its rules and a preset that are given and not drawn.
 fn build_of(
     seed: u64,
-    huge: Huge,
+    also: Also,
     given: Option<(Kernel, KernelRules, &str)>,
 ) -> (String, Machine) {
     let mut rng = Rng::for_purpose(seed, "swarm/machine");
@@ -383,10 +419,10 @@ fn build_of(
             tree::deepen(&mut Rng::for_purpose(seed, "swarm/tree"), &mut config);
         }
     }
-    if huge != Huge::None {
+    if also.huge() {
         allow_huge(seed, &mut config);
     }
-    if huge == Huge::Pool {
+    if also == Also::Pool {
         config.vm.nr_hugepages = 2;
     }
     let drawn = pick(&mut rng, &Catalogue.presets());
@@ -395,8 +431,7 @@ fn build_of(
     let groups = config.memcgs.len() as u64;
     let mut tasks = Vec::new();
     for i in 0..between(&mut rng, 1, 3) {
-        let most =
-            pick(&mut rng, if huge == Huge::None { &[30, 300, 700] } else { &[600, 1300, 2100] });
+        let most = pick(&mut rng, if !also.huge() { &[30, 300, 700] } else { &[600, 1300, 2100] });
         let threads = between(&mut rng, 1, 3) as u16;
         let ops = between(&mut rng, 40, 200) as u32;
         let memcg = (groups > 0 && !one_in(&mut rng, 3)).then(|| rng.below(groups) as usize);
@@ -404,7 +439,7 @@ fn build_of(
         let threads = (0..threads)
             .map(|thread| {
                 let mapped = vec![None; usize::from(OWN) + 1];
-                Box::new(Drawn { thread, most, ops, mapped, started: false, huge })
+                Box::new(Drawn { thread, most, ops, mapped, started: false, also })
                     as Box<dyn Workload>
             })
             .collect();
@@ -416,7 +451,7 @@ fn build_of(
     }
     let about = format!("{policy:?} on {config:?}");
     let mut machine = Machine::new(&config, tasks, seed, |mem| policy.create(mem, seed));
-    if huge != Huge::None {
+    if also.huge() {
         let rules = mmsim_compaction::preset_for_kernel(config.kernel);
         machine.set_compaction(Box::new(TwoScanners::new(rules, &machine.mem)));
     }
@@ -434,8 +469,8 @@ fn check_result(r: &RunResult) {
     }
 }
 
-fn run(seed: u64, huge: Huge, check_every: u64) -> RunResult {
-    let (_, mut machine) = build(seed, huge);
+fn run(seed: u64, also: Also, check_every: u64) -> RunResult {
+    let (_, mut machine) = build(seed, also);
     let patience = Patience { events: 1_000_000_000, again: Again::default() };
     let again = patience.again.count();
     let observer: Option<Box<dyn Observer>> = Some(Box::new(patience));
@@ -612,7 +647,7 @@ fn threads_that_take_each_others_pages_are_stuck() {
         rule(&mut rules, name, value);
     }
     let given = Some((Kernel::V4_1, rules, "classic-v5.9"));
-    let (about, mut machine) = build_of(131, Huge::None, given);
+    let (about, mut machine) = build_of(131, Also::Nothing, given);
     let r = machine.run(Watch::default());
     let Outcome::Stuck(stuck) = &r.outcome else { panic!("{:?} of {about}", r.outcome) };
     assert_eq!(stuck.why, Stuck::NoProgress);
@@ -623,14 +658,21 @@ fn threads_that_take_each_others_pages_are_stuck() {
 
 #[test]
 fn nothing_breaks() {
-    let ran = swarm(Huge::None);
+    let ran = swarm(Also::Nothing);
     let given_back = ran.iter().filter(|r| r.vmstat[VmEvent::SimHostReturned] > 0).count();
     assert!(ran.len() == 1 || given_back * 10 >= ran.len(), "{given_back} of {}", ran.len());
 }
 
 #[test]
+fn nothing_breaks_around_the_cache() {
+    let ran = swarm(Also::Uncached);
+    let rotated = ran.iter().filter(|r| r.vmstat[VmEvent::PgRotated] > 0).count();
+    assert!(ran.len() == 1 || rotated * 10 >= ran.len(), "{rotated} of {}", ran.len());
+}
+
+#[test]
 fn nothing_breaks_with_huge_pages() {
-    let ran = swarm(Huge::Transparent);
+    let ran = swarm(Also::Transparent);
     // What is not drawn is not tested; one seed draws what it draws.
     if ran.len() == 1 {
         return;
@@ -645,7 +687,7 @@ fn nothing_breaks_with_huge_pages() {
 
 #[test]
 fn nothing_breaks_with_a_pool() {
-    let ran = swarm(Huge::Pool);
+    let ran = swarm(Also::Pool);
     // A thread that wants more than the pool has is killed, if not in each run.
     if ran.len() == 1 {
         return;
@@ -655,22 +697,24 @@ fn nothing_breaks_with_a_pool() {
 }
 
 /// Runs the seeds, and returns what came of them.
-fn swarm(huge: Huge) -> Vec<RunResult> {
+fn swarm(also: Also) -> Vec<RunResult> {
     let seeds = match number("MMSIM_SWARM_SEED") {
         Some(s) => s..s + 1,
         // Much of what a pool does the others do too.
-        None if huge == Huge::Pool => 0..number("MMSIM_SWARM").unwrap_or(SEEDS / 3),
+        None if matches!(also, Also::Pool | Also::Uncached) => {
+            0..number("MMSIM_SWARM").unwrap_or(SEEDS / 3)
+        }
         None => 0..number("MMSIM_SWARM").unwrap_or(SEEDS),
     };
     let (mut failed, mut ran) = (Vec::new(), Vec::new());
     for seed in seeds {
         // Audits of frames under huge pages are long.
-        let often = if huge == Huge::Transparent { 3 } else { 1 };
+        let often = if also == Also::Transparent { 3 } else { 1 };
         let every = [often, 7, 31, 101][seed as usize % 4];
         let outcome = catch_unwind(AssertUnwindSafe(|| {
-            let audited = run(seed, huge, every);
+            let audited = run(seed, also, every);
             // Audits and observers see a run and do not change it.
-            let (_, mut machine) = build(seed, huge);
+            let (_, mut machine) = build(seed, also);
             let plain = machine.run(Watch::default());
             assert_eq!(audited.digest, plain.digest, "the audit changed the run");
             assert_eq!(audited.vmstat, plain.vmstat);
@@ -682,7 +726,7 @@ fn swarm(huge: Huge) -> Vec<RunResult> {
             failed.push((seed, text.unwrap_or_default()));
         }
     }
-    let first = failed.first().map(|f| build(f.0, huge).0);
+    let first = failed.first().map(|f| build(f.0, also).0);
     assert!(
         failed.is_empty(),
         "{} seeds fail; repeat with MMSIM_SWARM_SEED=n cargo test --test machine swarm: {failed:#?}\n\

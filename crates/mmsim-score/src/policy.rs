@@ -316,7 +316,7 @@ impl<S: Score> ReclaimPolicy for Scored<S> {
         for &folio in folios {
             match why {
                 Move::Activated => {}
-                Move::Deactivated => self.to_tail(mem, folio),
+                Move::Invalidated | Move::Deactivated => self.to_tail(mem, folio),
                 Move::FreedLazily => {
                     mem.lru_del(folio);
                     mem.make_lazyfree(folio);

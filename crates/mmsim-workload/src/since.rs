@@ -57,6 +57,14 @@ pub fn check_advice(word: &str, kernel: Kernel, other: &str) -> Result<(), (Stri
     since.map_or(Ok(()), |a| a.1.check(kernel, &format!("advice \"{word}\""), other))
 }
 
+/// Checks that a kernel has `RWF_DONTCACHE`.
+///
+/// # Errors
+/// As for [`Since::check`].
+pub fn check_dontcache(kernel: Kernel) -> Result<(), (String, String)> {
+    since(Kernel::V6_18, "6.14").check(kernel, "RWF_DONTCACHE", "\"cached\" or \"direct\"")
+}
+
 /// Checks that a kernel has the advice in a line of a script.
 ///
 /// # Errors

@@ -29,6 +29,26 @@ pub struct FileRa {
     pub prev: Option<u32>,
     /// Misses less hits of mapped reads, 0..=1000.
     pub mmap_miss: u32,
+    /// `POSIX_FADV_SEQUENTIAL`: its window is twice that of the device.
+    pub doubled: bool,
+    /// `POSIX_FADV_RANDOM`: a read that misses reads what was asked for.
+    pub random: bool,
+    /// `POSIX_FADV_NOREUSE`: mappings of it have no recency.
+    pub noreuse: bool,
+}
+
+impl FileRa {
+    /// State of a file that nobody has read.
+    pub const NEW: FileRa = FileRa {
+        start: 0,
+        size: 0,
+        async_size: 0,
+        prev: None,
+        mmap_miss: 0,
+        doubled: false,
+        random: false,
+        noreuse: false,
+    };
 }
 
 /// One file.
@@ -269,7 +289,7 @@ impl Files {
     }
     /// Adds a file whose slice of the page index starts at `base`.
     pub fn create(&mut self, name: String, pages: u32, base: PageIdx) -> FileId {
-        let ra = FileRa { start: 0, size: 0, async_size: 0, prev: None, mmap_miss: 0 };
+        let ra = FileRa::NEW;
         let id = self.files.push(File {
             name: name.clone(),
             pages,

@@ -71,8 +71,8 @@ impl Machine {
             };
             self.mem.telling.refaulting = Some(at);
             self.mem.add_to_page_cache(&mut *self.policies.lru, at, pfn, how);
-            let bits = flag::LOCKED | if trigger == Some(i) { flag::RA_TRIGGER } else { 0 };
-            self.mem.frames.set(pfn, bits);
+            let bits = if trigger == Some(i) { flag::RA_TRIGGER } else { 0 };
+            self.mem.frames.set(pfn, flag::LOCKED | bits | self.step.marks);
             self.mem.count(VmEvent::PgpgIn, 4);
             run.push((i, pfn));
         }
@@ -85,7 +85,7 @@ impl Machine {
             } else {
                 self.mem.telling.refaulting = Some(at);
                 self.mem.add_to_page_cache(&mut *self.policies.lru, at, p, how);
-                self.mem.frames.set(p, flag::LOCKED);
+                self.mem.frames.set(p, flag::LOCKED | self.step.marks);
                 self.mem.count(VmEvent::PgpgIn, 4);
                 run.push((m, p));
             }
@@ -125,11 +125,15 @@ impl Machine {
 
     /// A miss of a read of `req` pages from `index` on (`page_cache_sync_ra`).
     fn sync_readahead(&mut self, tid: ThreadId, file: FileId, index: u32, req: u32) -> Outcome {
-        let max = self.mem.given.vm.ra_pages;
+        let max = self.window_of(file);
         if max == 0 {
             return self.read_pages(tid, file, Ahead::only(index, 1, None));
         }
         let ra = self.mem.cache.files[file].ra;
+        if ra.random {
+            let n = req.min(self.most_ahead(file));
+            return self.read_pages(tid, file, Ahead::only(index, n, None));
+        }
         let sequential = index == 0 || ra.prev.is_some_and(|p| index == p || index == p + 1);
         let (start, size, async_size) = if sequential || req > max {
             let size = initial_window(req, max);
@@ -160,6 +164,11 @@ impl Machine {
             self.read_pages(tid, file, Ahead { start, n, trigger: None, must: None, vma: None });
     }
 
+    /// Pages of the largest readahead window of a file.
+    fn window_of(&self, file: FileId) -> u32 {
+        self.mem.given.vm.ra_pages << u32::from(self.mem.cache.files[file].ra.doubled)
+    }
+
     /// Pages that one call reads at most (`force_page_cache_ra`).
     fn most_ahead(&self, file: FileId) -> u32 {
         let device = self.mem.cache.disks[self.mem.cache.files[file].disk].device.config();
@@ -167,7 +176,7 @@ impl Machine {
             0 => self.mem.given.rules.io_pages,
             kib => kib / 4,
         };
-        io_pages.max(self.mem.given.vm.ra_pages)
+        io_pages.max(self.window_of(file))
     }
 
     fn cached_before(&self, file: FileId, index: u32, max: u32) -> u32 {
@@ -193,7 +202,7 @@ impl Machine {
 
     /// The marked page was read: read the next window.
     fn async_readahead(&mut self, tid: ThreadId, file: FileId, index: u32, vma: Option<VmaId>) {
-        let max = self.mem.given.vm.ra_pages;
+        let max = self.window_of(file);
         if max == 0 {
             return;
         }
@@ -227,7 +236,7 @@ impl Machine {
         let (file, index) = self.mem.file_at(at);
         let v = self.mem.virt.spaces.vma(vma);
         let (flags, kind, pages) = (v.flags, v.kind, v.pages);
-        let max = self.mem.given.vm.ra_pages;
+        let max = self.window_of(file);
         let reads_on = self.mem.given.rules.exec_reads_on && flags.exec;
         let read = if flags.rand_read && !reads_on || max == 0 {
             self.read_pages(tid, file, Ahead::only(index, 1, Some(vma)))
@@ -346,6 +355,7 @@ impl Machine {
         if !(first && prev == Some(index)) {
             self.mem.mark_accessed(&mut *self.policies.lru, folio);
         }
+        self.mem.drop_behind(&mut *self.policies.lru, folio);
         Ok(())
     }
 
@@ -364,11 +374,17 @@ impl Machine {
                 self.wait_for_folio(tid, f, false);
                 return Err(Undone::Blocked);
             }
-            Entry::Frame(f) => f,
+            Entry::Frame(f) => {
+                if self.step.marks == 0 {
+                    self.mem.frames.clear(f, flag::DROPBEHIND);
+                }
+                f
+            }
             _ => {
                 let pfn = self.alloc_user(tid).frame()?;
                 let how = self.arrival(ArrivalKind::Write, None);
                 self.mem.add_to_page_cache(&mut *self.policies.lru, at, pfn, how);
+                self.mem.frames.set(pfn, self.step.marks);
                 self.mem.cache.misses += 1;
                 pfn
             }

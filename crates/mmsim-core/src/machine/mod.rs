@@ -38,6 +38,7 @@ mod reclaim;
 mod reporter;
 mod run;
 mod task;
+mod uncached;
 mod walk;
 mod watch;
 mod writeback;

@@ -7,7 +7,7 @@ use super::Machine;
 use super::cpu::thread::{Entity, Wait};
 use super::fault::touch::{Outcome, Touch, Undone};
 use super::watch::psi::Psi;
-use crate::base::id::{AsId, GROUP_PAGES, PageIdx, ThreadId};
+use crate::base::id::{AsId, FileId, GROUP_PAGES, PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::memory::AHEAD;
 use crate::virt::space::VmaKind;
@@ -26,9 +26,14 @@ impl Machine {
             Op::Write { file, first, count } => {
                 return self.pages_of_file(tid, file.0, first, count, true);
             }
+            Op::Uncached { file, first, count, write, how } => {
+                return self.uncached(tid, file.0, (first, count), write, how);
+            }
+            Op::Fadvise { file, first, count, advice } => {
+                return self.fadvise(tid, file.0, (first, count), advice);
+            }
             Op::Fsync { file } => {
-                let file = self.work.tasks[self.work.threads[tid].task].files[usize::from(file.0)];
-                return self.fsync(tid, file);
+                return self.fsync(tid, self.file_of(tid, file.0));
             }
             Op::Look(id) => self.look(tid, id),
             Op::Madvise { region, first, count, advice } => {
@@ -63,6 +68,8 @@ impl Machine {
             Op::Mmap { .. }
             | Op::Read { .. }
             | Op::Write { .. }
+            | Op::Uncached { .. }
+            | Op::Fadvise { .. }
             | Op::Fsync { .. }
             | Op::Madvise { .. }
             | Op::Barrier
@@ -123,7 +130,7 @@ impl Machine {
         tid: ThreadId,
         region: RegionId,
         (pages, kind): (u32, MapKind),
-        flags: VmaFlags,
+        mut flags: VmaFlags,
         at: Option<u64>,
     ) -> Outcome {
         let space = self.work.threads[tid].space;
@@ -131,7 +138,8 @@ impl Machine {
             MapKind::Anon => (VmaKind::Anon, pages),
             MapKind::HugeTlb => (VmaKind::HugeTlb, pages.next_multiple_of(GROUP_PAGES)),
             MapKind::File { file, offset, shared } => {
-                let file = self.work.tasks[self.work.threads[tid].task].files[file.0 as usize];
+                let file = self.file_of(tid, file.0);
+                flags.noreuse = self.mem.cache.files[file].ra.noreuse;
                 (VmaKind::File { file, offset, shared }, pages)
             }
         };
@@ -195,7 +203,13 @@ impl Machine {
         panic!("{}: {region:?} is not mapped", self.work.threads[tid].name)
     }
 
-    fn pages_of_file(
+    /// The file that a thread calls by a number.
+    pub(super) fn file_of(&self, tid: ThreadId, file: u16) -> FileId {
+        self.work.tasks[self.work.threads[tid].task].files[usize::from(file)]
+    }
+
+    /// One page of a read or write through the cache.
+    pub(super) fn pages_of_file(
         &mut self,
         tid: ThreadId,
         file: u16,
@@ -203,7 +217,7 @@ impl Machine {
         count: u32,
         write: bool,
     ) -> Outcome {
-        let f = self.work.tasks[self.work.threads[tid].task].files[usize::from(file)];
+        let f = self.file_of(tid, file);
         let done = self.work.threads[tid].progress.done;
         if done == 0 {
             self.mem.acting.now += self.mem.given.cost.t_syscall;

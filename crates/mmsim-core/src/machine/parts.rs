@@ -124,6 +124,8 @@ pub(super) struct Step {
     pub refaults_of_none: u64,
     /// The worker of zswap was due amid the step and waits for its end.
     pub zswap_waits: bool,
+    /// Flags of file folios that the step brings into the cache.
+    pub marks: u32,
     /// Kept for the plug of direct reclaim.
     pub plug: Box<Plug>,
     /// Where the block comes from that is being allocated.
@@ -137,6 +139,7 @@ impl Step {
         Step {
             amid: false,
             doomed: None,
+            marks: 0,
             slept: SimDuration::ZERO,
             own: None,
             refaults_of_none: 0,

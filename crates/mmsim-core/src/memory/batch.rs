@@ -29,7 +29,7 @@ use super::Memory;
 use crate::base::id::{CpuId, Idx as _, IndexVec};
 use crate::config::MachineConfig;
 use crate::memory::trace::{TraceEvent, TraceKind};
-use crate::phys::frames::{FolioId, flag};
+use crate::phys::frames::{FolioId, Mapped, flag};
 use crate::policy::{Arrival, ArrivalKind, Move, ReclaimPolicy};
 
 #[derive(Clone, Debug, Default)]
@@ -198,6 +198,13 @@ impl Memory {
         self.queue_move(policy, folio, Move::Deactivated);
     }
 
+    /// Queues a listed file folio that was to go and is in use (`deactivate_file_folio`).
+    pub(super) fn lru_invalidate(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
+        if !self.frames.has(folio, flag::UNEVICTABLE) {
+            self.queue_move(policy, folio, Move::Invalidated);
+        }
+    }
+
     /// Queues a listed folio whose write ended for the tail of its list
     /// (`folio_rotate_reclaimable`).
     pub fn lru_rotate(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
@@ -243,6 +250,10 @@ impl Memory {
                     && match why {
                         Move::FreedLazily => self.may_be_lazyfree(folio),
                         Move::Activated => !self.frames.has(folio, flag::ACTIVE),
+                        Move::Invalidated => {
+                            self.frames.mapped(folio) == Mapped::No
+                                && !self.frames.has(folio, flag::UNEVICTABLE)
+                        }
                         Move::Written | Move::Deactivated => true,
                     }
             });

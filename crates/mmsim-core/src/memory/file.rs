@@ -284,6 +284,14 @@ impl Memory {
         if self.frames.mapped(folio) != Mapped::No || self.frames.has(folio, busy) {
             return false;
         }
+        self.remove_file_folio(policy, folio);
+        true
+    }
+
+    /// Takes an unmapped file folio that no device works on out of the cache, its list and its batch,
+    /// without a shadow, and frees it. (In the kernel its frame is free when the batch is drained.)
+    pub(super) fn remove_file_folio(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
+        self.leave_batch(folio);
         if self.frames.has(folio, flag::LRU) {
             policy.folio_departed(self, folio, Departure::Freed);
         }
@@ -294,7 +302,6 @@ impl Memory {
         self.uncache_file_page(folio, None);
         self.memcgs.uncharge(self.frames.memcg(folio), 1);
         self.free_frame(folio);
-        true
     }
 
     /// `drop_caches`: frees every clean, unmapped page of every file. Returns how many.

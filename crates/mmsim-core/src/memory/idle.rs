@@ -103,7 +103,9 @@ impl Memory {
     /// Records an access through a system call, or one found when a file page is unmapped
     /// (`folio_mark_accessed`): the policy learns of it, and the page is not idle.
     pub fn mark_accessed(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
-        policy.folio_accessed(self, folio, Access::Marked);
+        if !self.drops_behind(folio) {
+            policy.folio_accessed(self, folio, Access::Marked);
+        }
         self.clear_idle(folio);
     }
 

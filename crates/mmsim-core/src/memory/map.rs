@@ -329,6 +329,8 @@ impl Memory {
                     if !self.frames.has(folio, flag::LOCKED) {
                         self.bury(folio);
                     }
+                } else if self.drop_behind(policy, folio) {
+                    // Nobody waits for what is gone.
                 } else if self.frames.test_clear(folio, flag::RECLAIM) {
                     self.lru_rotate(policy, folio);
                 }

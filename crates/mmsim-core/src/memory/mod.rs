@@ -21,6 +21,7 @@ mod host;
 mod huge;
 mod hugetlb;
 mod idle;
+mod invalidate;
 mod kernel;
 mod layout;
 mod lazyfree;

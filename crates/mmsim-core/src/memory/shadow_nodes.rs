@@ -89,15 +89,20 @@ impl Memory {
             let (base, pages) = (self.cache.files[f].base.0, self.cache.files[f].pages);
             for page in (base..base + pages).map(PageIdx) {
                 if let Entry::Shadow(cell) = self.virt.pages.entry(page) {
-                    self.cache.files.take_shadow(cell);
-                    self.virt.pages.set_entry(page, Entry::None, 0);
-                    self.cache.files.node_shadow_dropped(page);
+                    self.drop_file_shadow(page, cell);
                 }
             }
         }
         if let Some(swap) = &mut self.swap {
             swap.forget_shadows();
         }
+    }
+
+    /// Drops the shadow of a file page.
+    pub(crate) fn drop_file_shadow(&mut self, page: PageIdx, cell: u32) {
+        self.cache.files.take_shadow(cell);
+        self.virt.pages.set_entry(page, Entry::None, 0);
+        self.cache.files.node_shadow_dropped(page);
     }
 
     fn drop_swap_node(&mut self, node: u32) {

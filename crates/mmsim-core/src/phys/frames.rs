@@ -107,6 +107,8 @@ pub mod flag {
     pub const IN_BATCH: u32 = 1 << (BASE + 17);
     /// Freed by its owner while a device still works on it; the frame goes when that ends.
     pub const ORPHAN: u32 = 1 << (BASE + 18);
+    /// A file folio that goes once it was read or its write has ended (`PG_dropbehind`).
+    pub const DROPBEHIND: u32 = READAHEAD;
     /// A free block was reported to the host, and was not taken since.
     pub(crate) const REPORTED: u32 = REFERENCED;
     /// The last bits belong to the policy, as a number: where it begins.

@@ -83,6 +83,9 @@ pub enum Access {
 pub enum Move {
     /// It was marked for reclaim, and its write ended: it goes to where it is met next.
     Written,
+    /// `POSIX_FADV_DONTNEED` found it in use: a file folio. If it is dirty it goes to the tail when
+    /// it is written, else now (`lru_deactivate_file`).
+    Invalidated,
     /// Advice says that it is cold (`MADV_COLD`).
     Deactivated,
     /// It is anonymous memory that was freed lazily (`MADV_FREE`): its contents may be dropped
@@ -96,8 +99,8 @@ pub enum Move {
 
 impl Move {
     /// All of them, in the order in which their batches are emptied (`lru_add_drain_cpu`).
-    pub(crate) const ALL: [Move; 4] =
-        [Move::Written, Move::Deactivated, Move::FreedLazily, Move::Activated];
+    pub(crate) const ALL: [Move; 5] =
+        [Move::Written, Move::Invalidated, Move::Deactivated, Move::FreedLazily, Move::Activated];
 }
 
 /// Result of a write to a file of `lru_gen`.

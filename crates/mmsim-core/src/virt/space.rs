@@ -104,7 +104,7 @@ impl Place {
         start: PageIdx(0),
         pages: 0,
         vma: VmaId(0),
-        flags: VmaFlags { exec: false, locked: false, seq_read: false, rand_read: false },
+        flags: VmaFlags::NONE,
     };
     /// The number of the region.
     pub fn region(&self) -> RegionId {

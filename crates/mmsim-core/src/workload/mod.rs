@@ -11,8 +11,8 @@ mod op;
 mod pressure;
 
 pub use op::{
-    Advice, BlockHandle, CopyRun, FileSlot, LruGen, MapKind, Note, Op, RegionId, Run, Touch,
-    VmaFlags,
+    Advice, BlockHandle, CopyRun, FileAdvice, FileSlot, LruGen, MapKind, Note, Op, RegionId, Run,
+    Touch, Uncached, VmaFlags,
 };
 
 pub use pressure::{PERCENT, Pressure, PressureAverages, PressureTotals, Stall, TriggerSpec};

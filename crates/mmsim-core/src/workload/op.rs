@@ -115,17 +115,19 @@ pub struct VmaFlags {
     pub seq_read: bool,
     /// `MADV_RANDOM`: no readahead; no recency on kernels after 6.1.
     pub rand_read: bool,
+    /// `POSIX_FADV_NOREUSE` was said of the file: no recency on kernels after 6.1.
+    pub noreuse: bool,
 }
 
 impl VmaFlags {
     /// None of them.
     pub const NONE: VmaFlags =
-        VmaFlags { exec: false, locked: false, seq_read: false, rand_read: false };
+        VmaFlags { exec: false, locked: false, seq_read: false, rand_read: false, noreuse: false };
 
     /// True if accessed bits of such a mapping tell reclaim anything.
     #[inline]
     pub fn recency(&self, ignores_random: bool) -> bool {
-        !(self.seq_read || ignores_random && self.rand_read)
+        !(self.seq_read || ignores_random && (self.rand_read || self.noreuse))
     }
 }
 
@@ -176,6 +178,32 @@ pub enum Advice {
     HugePage,
     /// `MADV_NOHUGEPAGE`: they are not.
     NoHugePage,
+}
+
+/// Advice of `posix_fadvise(2)`. All that a file's openers say is said of the file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FileAdvice {
+    /// `POSIX_FADV_NORMAL`: takes `SEQUENTIAL`, `RANDOM` and `NOREUSE` back.
+    Normal,
+    /// `POSIX_FADV_SEQUENTIAL`: the readahead window is twice as large.
+    Sequential,
+    /// `POSIX_FADV_RANDOM`: a read that misses reads what was asked for.
+    Random,
+    /// `POSIX_FADV_WILLNEED`: read ahead.
+    WillNeed,
+    /// `POSIX_FADV_NOREUSE`: accesses through mappings do not count; nothing before Linux 6.3.
+    NoReuse,
+    /// `POSIX_FADV_DONTNEED`: dirty pages are written, and those that are clean and not in use go.
+    DontNeed,
+}
+
+/// A way of file I/O around the page cache.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Uncached {
+    /// `O_DIRECT`: between the device and the program's memory.
+    Direct,
+    /// `RWF_DONTCACHE`: through the cache, and the pages that it brought go when it is done.
+    DontCache,
 }
 
 /// A write to a file of `lru_gen`: the two of `/sys/kernel/mm`, and that of debugfs (Linux 6.1).
@@ -260,6 +288,30 @@ pub enum Op {
         first: u32,
         /// Pages.
         count: u32,
+    },
+    /// `read(2)` or `write(2)` of whole file pages that is to leave no pages in the cache.
+    Uncached {
+        /// The file.
+        file: FileSlot,
+        /// First page.
+        first: u32,
+        /// Pages.
+        count: u32,
+        /// Write, else read.
+        write: bool,
+        /// In which way.
+        how: Uncached,
+    },
+    /// `posix_fadvise(2)` on file pages.
+    Fadvise {
+        /// The file.
+        file: FileSlot,
+        /// First page.
+        first: u32,
+        /// Pages.
+        count: u32,
+        /// The advice.
+        advice: FileAdvice,
     },
     /// `fsync(2)` of a file: its dirty pages are written, and the thread waits for them.
     Fsync {

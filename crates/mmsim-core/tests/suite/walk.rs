@@ -16,7 +16,7 @@ use mmsim_core::workload::{RegionId, VmaFlags};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-const PLAIN: VmaFlags = VmaFlags { exec: false, locked: false, seq_read: false, rand_read: false };
+const PLAIN: VmaFlags = VmaFlags::NONE;
 
 fn machine(nodes: usize, groups: usize) -> MachineConfig {
     let zone = || ZoneConfig::new(ZoneKind::Normal, 8192).bare([8, 10, 12]);
@@ -107,6 +107,7 @@ impl Both {
             locked: often(rng),
             seq_read: often(rng),
             rand_read: often(rng),
+            noreuse: often(rng),
         };
         let flags = if rng.below(2) == 0 { PLAIN } else { flags };
         let anon = rng.below(3) > 0;
@@ -213,7 +214,7 @@ impl Both {
     fn enters(&self, va: u64, scope: &WalkScope) -> bool {
         self.mapping(va).is_some_and(|m| {
             let f = m.flags;
-            !(f.locked || f.seq_read || f.rand_read || m.anon && !scope.anon)
+            !(f.locked || f.seq_read || f.rand_read || f.noreuse || m.anon && !scope.anon)
         })
     }
 

@@ -322,6 +322,7 @@ impl Program {
             }
             Step::Compute(_)
             | Step::DropCaches
+            | Step::Fadvise { .. }
             | Step::Fsync(_)
             | Step::MemcgReclaim { .. }
             | Step::Read { .. }

@@ -118,8 +118,10 @@ mod tests {
         fn add(&mut self, op: &Op, names: &[String]) {
             match *op {
                 Op::Access(_) | Op::Copy(_) => self.accesses += u64::from(op.touches()),
-                Op::Read { count, .. } => self.accesses += u64::from(count),
-                Op::Write { count, .. } => {
+                Op::Read { count, .. } | Op::Uncached { count, write: false, .. } => {
+                    self.accesses += u64::from(count)
+                }
+                Op::Write { count, .. } | Op::Uncached { count, write: true, .. } => {
                     self.accesses += u64::from(count);
                     self.written += u64::from(count);
                 }

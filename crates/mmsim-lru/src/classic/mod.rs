@@ -348,6 +348,21 @@ impl Classic {
         self.note_rotated(lv, file, pages, pages);
     }
 
+    /// `lru_deactivate_file`: to where reclaim meets it next, unless it has to be written first.
+    fn invalidated(&mut self, mem: &mut Memory, folio: FolioId) {
+        mem.lru_del(folio);
+        if mem.frames.has(folio, flag::ACTIVE) {
+            mem.deactivate(folio);
+            self.advised += mem.frames.pages(folio);
+        }
+        mem.frames.clear(folio, flag::REFERENCED);
+        if mem.goes_when_written(folio) {
+            return self.add_head(mem, folio);
+        }
+        let list = self.lruvecs[self.lruvec_of(mem, folio)].lists[Self::list_index(mem, folio)];
+        mem.lru_add_tail(list, folio);
+    }
+
     fn deactivated(&mut self, mem: &mut Memory, folio: FolioId) {
         if mem.frames.has(folio, flag::ACTIVE) && !mem.frames.has(folio, flag::UNEVICTABLE) {
             mem.lru_del(folio);
@@ -471,6 +486,7 @@ impl ReclaimPolicy for Classic {
         for &folio in folios {
             match why {
                 Move::Written => self.written(mem, folio),
+                Move::Invalidated => self.invalidated(mem, folio),
                 Move::Deactivated => self.deactivated(mem, folio),
                 Move::FreedLazily => self.freed_lazily(mem, folio),
                 Move::Activated => self.activated(mem, folio),

@@ -56,7 +56,7 @@ use self::memcg_lru::{MemcgLru, Rotation};
 use self::pass::Pass;
 use self::refault::Packing;
 use crate::classic::formulas::CostState;
-use crate::index::{ANON, FILE, LruvecId, LruvecIds, MIN_NR_GENS, PerGen, PerType, Tier};
+use crate::index::{ANON, FILE, Gen, LruvecId, LruvecIds, MIN_NR_GENS, PerGen, PerType, Tier};
 use crate::shrink::Work;
 use mmsim_core::backing::Shadow;
 use mmsim_core::base::digest::Digest;
@@ -287,6 +287,24 @@ impl Mglru {
         self.add(mem, folio, false);
     }
 
+    /// `lru_deactivate_file`. Since 6.14 a folio of the oldest generation stays where it is
+    /// (`lru_gen_clear_refs`); here its marks go with its turn, in the kernel at the call.
+    fn invalidated(&mut self, mem: &mut Memory, folio: FolioId) {
+        if self.config.access_marks == AccessMarks::Counted614 {
+            mem.frames.clear(folio, flag::REFERENCED | flag::WORKINGSET);
+            self.counts.set(folio, 0);
+            let lv = self.lruvec_of(mem, folio);
+            let oldest = Gen::from_seq(self.lruvecs[lv].min_seq[FILE]);
+            if gen_of(mem.frames.bits(folio)) == Some(oldest) {
+                return;
+            }
+        }
+        self.del(mem, folio);
+        mem.deactivate(folio);
+        let written_first = mem.goes_when_written(folio);
+        self.add(mem, folio, !written_first);
+    }
+
     fn freed_lazily(&mut self, mem: &mut Memory, folio: FolioId) {
         if self.config.lazyfree == Lazyfree::Off {
             return;
@@ -401,6 +419,7 @@ impl ReclaimPolicy for Mglru {
         for &folio in folios {
             match why {
                 Move::Written => self.rotated(mem, folio),
+                Move::Invalidated => self.invalidated(mem, folio),
                 Move::Deactivated => self.deactivated(mem, folio),
                 Move::FreedLazily => self.freed_lazily(mem, folio),
                 Move::Activated => self.activated(mem, folio),

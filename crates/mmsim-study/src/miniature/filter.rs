@@ -11,7 +11,7 @@ use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::config::cost::CostModel;
 use mmsim_core::workload::{
-    Aim, CopyRun, FileSpec, MapKind, Op, Played, Replayed, Run, Workload, WorkloadCx,
+    Aim, CopyRun, FileSlot, FileSpec, MapKind, Op, Played, Replayed, Run, Workload, WorkloadCx,
 };
 
 use super::sample::{Sample, space};
@@ -236,7 +236,9 @@ impl Workload for Filter {
         let mut accesses = 0;
         for op in &all {
             accesses += match op {
-                Op::Read { count, .. } | Op::Write { count, .. } => u64::from(*count),
+                Op::Read { count, .. } | Op::Write { count, .. } | Op::Uncached { count, .. } => {
+                    u64::from(*count)
+                }
                 op => op.touches().into(),
             };
             match *op {
@@ -271,20 +273,22 @@ impl Workload for Filter {
                     }
                 }
                 Op::Read { file, first, count } => {
-                    let (f, n) = self.part_of_file(file.0, first, count);
-                    match n {
-                        0 => out.dropped += self.t_syscall,
-                        _ => out.push(Op::Read { file, first: f, count: n }),
-                    }
-                    out.dropped += self.t_read * u64::from(count - n);
+                    let of = |first, count| Op::Read { file, first, count };
+                    self.file_io(file, (first, count), of, &mut out);
                 }
                 Op::Write { file, first, count } => {
-                    let (f, n) = self.part_of_file(file.0, first, count);
-                    match n {
-                        0 => out.dropped += self.t_syscall,
-                        _ => out.push(Op::Write { file, first: f, count: n }),
+                    let of = |first, count| Op::Write { file, first, count };
+                    self.file_io(file, (first, count), of, &mut out);
+                }
+                Op::Uncached { file, first, count, write, how } => {
+                    let of = |first, count| Op::Uncached { file, first, count, write, how };
+                    self.file_io(file, (first, count), of, &mut out);
+                }
+                Op::Fadvise { file, first, count, advice } => {
+                    match self.part_of_file(file.0, first, count) {
+                        (_, 0) => out.dropped += self.t_syscall,
+                        (first, count) => out.push(Op::Fadvise { file, first, count, advice }),
                     }
-                    out.dropped += self.t_read * u64::from(count - n);
                 }
                 Op::MemcgReclaim { memcg, pages, swappiness } => {
                     self.owed += u64::from(pages);
@@ -312,6 +316,22 @@ impl Workload for Filter {
 }
 
 impl Filter {
+    /// The part of a read or write that is kept; the rest takes its time alone.
+    fn file_io(
+        &self,
+        file: FileSlot,
+        (first, count): (u32, u32),
+        of: impl Fn(u32, u32) -> Op,
+        out: &mut Out<'_>,
+    ) {
+        let (f, n) = self.part_of_file(file.0, first, count);
+        match n {
+            0 => out.dropped += self.t_syscall,
+            _ => out.push(of(f, n)),
+        }
+        out.dropped += self.t_read * u64::from(count - n);
+    }
+
     /// The two sides of a copy keep different pages: one is read, then the other written.
     fn copy(&self, process: &Process, copy: CopyRun, out: &mut Out<'_>) {
         for side in [copy.side(0), copy.side(1)] {

@@ -3,7 +3,7 @@
 use crate::named::Misfit;
 use crate::work::Pages;
 use mmsim_core::base::settings::{Form, Formed, Row, Value, Word};
-use mmsim_core::workload::{FileSlot, FileSpec, MapKind, Op, RegionId, Run, VmaFlags};
+use mmsim_core::workload::{FileSlot, FileSpec, MapKind, Op, RegionId, Run, Uncached, VmaFlags};
 
 /// Pages per run at most.
 pub(super) const RUN_PAGES: u32 = 4096;
@@ -125,7 +125,7 @@ pub(super) struct Memory {
 }
 
 pub(super) const REGION: RegionId = RegionId(0);
-const FILE: FileSlot = FileSlot(0);
+pub(super) const FILE: FileSlot = FileSlot(0);
 
 impl Memory {
     /// The file, if any.
@@ -172,6 +172,20 @@ pub(super) fn mmap(
     Some(Op::Mmap { region, pages, kind, flags, at: None })
 }
 
+/// A read or write of file pages, through the cache or around it.
+pub(super) fn file_io(
+    file: FileSlot,
+    (first, count): (u32, u32),
+    write: bool,
+    uncached: Option<Uncached>,
+) -> Op {
+    match (uncached, write) {
+        (Some(how), _) => Op::Uncached { file, first, count, write, how },
+        (None, false) => Op::Read { file, first, count },
+        (None, true) => Op::Write { file, first, count },
+    }
+}
+
 /// An access to consecutive pages of memory of some kind.
 #[inline]
 pub(super) fn access(
@@ -182,9 +196,8 @@ pub(super) fn access(
     count: u32,
     write: bool,
 ) -> Op {
-    match (kind, write) {
-        (MemoryKind::FileRead(_), false) => Op::Read { file, first, count },
-        (MemoryKind::FileRead(_), true) => Op::Write { file, first, count },
+    match kind {
+        MemoryKind::FileRead(_) => file_io(file, (first, count), write, None),
         _ => Op::Access(Run { region, write, first, count }),
     }
 }

@@ -5,16 +5,17 @@
 //! cyclic pass over N + 1 pages in N frames misses always. With several threads, each
 //! passes over its own equal part of the region.
 
-use super::memory::{Memory, MemoryKind, Populate, RUN_PAGES, SetUp, Syncs};
+use super::memory::{FILE, Memory, MemoryKind, Populate, RUN_PAGES, SetUp, Syncs, file_io};
 use super::pace::{self, Body, End};
 use crate::named::{Given, Misfit, Named, TaskOf};
+use crate::since::check_dontcache;
 use crate::work::{Pages, Threads, Work, WorkError};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::settings::{Form, Formed, Row, Settings as _, Value, placed};
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::config::Kernel;
-use mmsim_core::settings;
-use mmsim_core::workload::{FileSpec, Op, VmaFlags, Workload};
+use mmsim_core::workload::{FileAdvice, FileSpec, Op, Uncached, VmaFlags, Workload};
+use mmsim_core::{settings, words};
 
 /// When the passes end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,6 +38,21 @@ impl Value for ScanEnd {
     }
 }
 
+words! {
+    /// Advice and flags by which a program uses the page cache.
+    Caching {
+        Normal = "normal", "As any program does.";
+        Sequential = "sequential", "After `POSIX_FADV_SEQUENTIAL`.";
+        NoReuse = "noreuse", "After `POSIX_FADV_NOREUSE`.";
+        DontNeed = "dontneed", "With `POSIX_FADV_DONTNEED` behind each 1 MiB.";
+        DontCache = "dontcache", "With `RWF_DONTCACHE`, 1 MiB at a time; from kernel 6.18 on (Linux 6.14).";
+        Direct = "direct", "With `O_DIRECT`, 1 MiB at a time.";
+    }
+}
+
+/// Pages that a program accesses at a time that looks after the page cache: 1 MiB.
+const CHUNK: u32 = 256;
+
 settings! {
     /// A sequential or cyclic workload.
     #[derive(Clone, PartialEq, Eq, Debug)]
@@ -49,6 +65,8 @@ settings! {
         fsync: u32 = 0, .range(0, u32::MAX as u64);
         /// what is accessed: anonymous memory, a mapped file, or a file through read()
         kind as "region": MemoryKind = MemoryKind::Anon;
+        /// how a file is used through read() and write()
+        cache: Caching = Caching::Normal;
         /// how often
         end as "passes": ScanEnd = ScanEnd::Passes(1), .range(1, u32::MAX as u64);
     }
@@ -93,6 +111,15 @@ impl ScanConfig {
     fn finish(&mut self, task: &TaskOf<'_>, _given: &dyn Given) -> Result<(), Misfit> {
         self.kind.name_file(task.name);
         self.threads = task.threads;
+        if self.cache != Caching::Normal && !matches!(self.kind, MemoryKind::FileRead(_)) {
+            let found = "what is accessed is no file through read()";
+            return Err(Misfit::new("cache", found, "\"normal\", or region = \"read\""));
+        }
+        if self.cache == Caching::DontCache
+            && let Err((found, write)) = check_dontcache(task.kernel)
+        {
+            return Err(Misfit::new("cache", found, write));
+        }
         self.kind.check_fsync(self.fsync, self.write)
     }
 }
@@ -118,6 +145,8 @@ impl ScanConfig {
             set_up: SetUp::new(self.populate),
             write: self.write,
             syncs: Syncs::new(self.fsync),
+            cache: self.cache,
+            advised: false,
             first: bound(t),
             pages: bound(t + 1) - bound(t),
             next: 0,
@@ -159,6 +188,9 @@ struct Pass {
     set_up: SetUp,
     write: bool,
     syncs: Syncs,
+    cache: Caching,
+    /// What is said once of the file was said.
+    advised: bool,
     /// The thread's part of the region.
     first: u32,
     pages: u32,
@@ -175,11 +207,34 @@ impl Body for Pass {
         self.set_up.step(&self.memory, ops);
     }
     fn work(&mut self, mut units: u64, _rng: &mut Rng, ops: &mut Vec<Op>) {
+        if !std::mem::replace(&mut self.advised, true) {
+            let advice = match self.cache {
+                Caching::Sequential => Some(FileAdvice::Sequential),
+                Caching::NoReuse => Some(FileAdvice::NoReuse),
+                _ => None,
+            };
+            let (first, count) = (self.first, self.pages);
+            ops.extend(advice.map(|advice| Op::Fadvise { file: FILE, first, count, advice }));
+        }
+        let (most, uncached) = match self.cache {
+            Caching::Normal | Caching::Sequential | Caching::NoReuse => (RUN_PAGES, None),
+            Caching::DontNeed => (CHUNK, None),
+            Caching::DontCache => (CHUNK, Some(Uncached::DontCache)),
+            Caching::Direct => (CHUNK, Some(Uncached::Direct)),
+        };
         while units > 0 {
-            let most = RUN_PAGES.min(self.syncs.room());
+            let most = most.min(self.syncs.room());
             let count = (self.pages - self.next).min(most).min(units as u32);
-            let op = self.memory.access(self.first + self.next, count, self.write);
+            let first = self.first + self.next;
+            let op = match uncached {
+                None => self.memory.access(first, count, self.write),
+                how => file_io(FILE, (first, count), self.write, how),
+            };
             self.syncs.push(op, ops);
+            if self.cache == Caching::DontNeed {
+                let advice = FileAdvice::DontNeed;
+                ops.push(Op::Fadvise { file: FILE, first, count, advice });
+            }
             self.next = (self.next + count) % self.pages;
             units -= u64::from(count);
         }
@@ -203,6 +258,7 @@ mod tests {
             write: false,
             fsync: 0,
             kind: MemoryKind::Anon,
+            cache: Caching::Normal,
             flags: VmaFlags::default(),
             populate: Populate::None,
             threads: 1,

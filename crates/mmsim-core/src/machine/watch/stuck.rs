@@ -157,6 +157,11 @@ fn doing(t: &Thread) -> String {
         Op::Write { first, count, .. } => {
             format!("write of {count} pages to page {first} of a file")
         }
+        Op::Uncached { first, count, write, how, .. } => {
+            let what = if *write { "write" } else { "read" };
+            format!("{how:?} {what} of {count} pages from page {first} of a file")
+        }
+        Op::Fadvise { advice, .. } => format!("posix_fadvise {advice:?} on a file"),
         Op::Fsync { .. } => "fsync of a file".to_string(),
         Op::Madvise { region, advice, .. } => format!("madvise {advice:?} on region {}", region.0),
         Op::Compute(d) => format!("computing for {d}"),

@@ -17,6 +17,7 @@ use crate::machine::cpu::thread::Sync;
 use crate::machine::fault::touch::{Outcome, Undone};
 use crate::phys::frames::flag;
 use crate::virt::pages::Entry;
+use std::ops::Range;
 
 impl Machine {
     /// One step of an `fsync(2)`: up to a request, or up to a page to wait for. The operation is done
@@ -24,12 +25,13 @@ impl Machine {
     pub(in crate::machine) fn fsync(&mut self, tid: ThreadId, file: FileId) -> Outcome {
         let now = self.mem.acting.now;
         let begun = self.work.threads[tid].sync.take();
+        let pages = 0..self.mem.cache.files[file].pages;
         let mut sync = begun.unwrap_or(Sync { begin: now, waits: false, next: 0 });
         if begun.is_none() {
             self.mem.acting.now += self.mem.given.cost.t_syscall;
         }
         let from = (sync.waits, sync.next);
-        let more = self.sync_on(tid, file, &mut sync);
+        let more = self.sync_on(tid, file, pages, &mut sync);
         self.work.threads[tid].progress.done = u32::from(more);
         if more {
             self.work.threads[tid].sync = Some(sync);
@@ -46,14 +48,20 @@ impl Machine {
         Ok(())
     }
 
-    /// Goes on until something has to be waited for. False: all is written.
-    fn sync_on(&mut self, tid: ThreadId, file: FileId, sync: &mut Sync) -> bool {
-        let (base, pages) = (self.mem.cache.files[file].base.0, self.mem.cache.files[file].pages);
+    /// Goes on with pages of a file until something has to be waited for. False: all is written.
+    pub(in crate::machine) fn sync_on(
+        &mut self,
+        tid: ThreadId,
+        file: FileId,
+        pages: Range<u32>,
+        sync: &mut Sync,
+    ) -> bool {
+        let base = self.mem.cache.files[file].base.0;
         if self.mem.cache.files[file].ramfs {
             return false;
         }
         loop {
-            while sync.next < pages {
+            while sync.next < pages.end {
                 let page = PageIdx(base + sync.next);
                 let Entry::Frame(folio) = self.mem.virt.pages.entry(page) else {
                     sync.next += 1;
@@ -74,7 +82,7 @@ impl Machine {
             if sync.waits {
                 return false;
             }
-            (sync.waits, sync.next) = (true, 0);
+            (sync.waits, sync.next) = (true, pages.start);
         }
     }
 }

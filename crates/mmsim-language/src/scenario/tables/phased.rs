@@ -6,10 +6,10 @@ use mmsim_core::base::id::{DiskId, MemcgId, NodeId};
 use mmsim_core::base::settings::Formed as _;
 use mmsim_core::config::{Kernel, MachineConfig};
 use mmsim_core::policy::ANON_ONLY;
-use mmsim_core::workload::{Advice, LruGen, Op, VmaFlags};
+use mmsim_core::workload::{Advice, FileAdvice, LruGen, Op, Uncached, VmaFlags};
 use mmsim_workload::generators::{MemoryKind, PhasedConfig, PhasedRegion, Step};
 use mmsim_workload::sampler::RankMap;
-use mmsim_workload::since::{check_advice, since};
+use mmsim_workload::since::{check_advice, check_dontcache, since};
 
 use super::key;
 use super::laws::TIMES;
@@ -199,11 +199,20 @@ steps! { r;
         count: {r.part()?.1};
         into: {r.into()?; ("into", Text, Auto("a buffer that is not simulated"),
             "mapped region whose pages receive those of the file at the same place, 32 at a time")};
+        uncached: {r.uncached()?; ("io", one of IO, Is("\"cached\""), IO_DOC)};
     }
     "write", "Writes a file region through write().", Write {
         region: {r.file()?; ..PART};
         from: {r.part()?.0};
         count: {r.part()?.1};
+        uncached: {r.uncached()?; ("io", one of IO, Is("\"cached\""), IO_DOC)};
+    }
+    "fadvise", "Calls posix_fadvise() on pages of a file region. What is said of a file holds for all that use it.", Fadvise {
+        region: {r.file()?; ..PART};
+        from: {r.part()?.0};
+        count: {r.part()?.1};
+        advice: {r.word("advice", &FILE_ADVICE)?; ("advice", one of FILE_ADVICE, Required,
+            "which, named as POSIX_FADV_ in lower case; `noreuse` does nothing before kernel 6.12 (Linux 6.3)")};
     }
     "fsync", "Calls fsync() for the file of a region: writes its dirty pages, and waits until all are written. The file system's own writes and the flush of the device's cache are left out.", Fsync {
         0: {r.file_of_region()?.name.clone(); ..WHOLE};
@@ -279,6 +288,25 @@ const ADVICE: Words<Advice> = words! {
     "hugepage" => Advice::HugePage,
     "nohugepage" => Advice::NoHugePage,
 };
+
+/// The names of advice on files.
+const FILE_ADVICE: Words<FileAdvice> = words! {
+    "normal" => FileAdvice::Normal,
+    "sequential" => FileAdvice::Sequential,
+    "random" => FileAdvice::Random,
+    "willneed" => FileAdvice::WillNeed,
+    "noreuse" => FileAdvice::NoReuse,
+    "dontneed" => FileAdvice::DontNeed,
+};
+
+/// Ways of file I/O.
+const IO: Words<Option<Uncached>> = words! {
+    "cached" => None,
+    "direct" => Some(Uncached::Direct),
+    "dontcache" => Some(Uncached::DontCache),
+};
+const IO_DOC: &str = "through the page cache; `direct`: O_DIRECT; `dontcache`: RWF_DONTCACHE, from \
+                      kernel 6.18 on (Linux 6.14)";
 
 /// The steps of a table.
 fn steps(r: &Reader<'_>, scope: Scope<'_>) -> Result<Vec<Step>, Error> {
@@ -426,6 +454,20 @@ impl StepReader<'_> {
             return Err(self.error("advice", found, "\"dontneed\" or \"pageout\""));
         }
         Ok(advice)
+    }
+
+    /// The way of I/O, which must be of the kernel.
+    fn uncached(&self) -> Result<Option<Uncached>, Error> {
+        let how = self.word("io", &IO)?;
+        if how == Some(Uncached::DontCache) {
+            let dontcache = check_dontcache(self.scope.machine.kernel);
+            self.dated("io", dontcache)?;
+        }
+        if how.is_some() && self.has("into") {
+            let found = "what is read past the cache goes to no region";
+            return Err(self.error("io", found, "\"cached\", or leave `into` out"));
+        }
+        Ok(how)
     }
 
     fn region(&self) -> Result<&PhasedRegion, Error> {

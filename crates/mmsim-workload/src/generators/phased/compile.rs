@@ -1,7 +1,7 @@
 //! From steps to instructions: names are resolved, ranges and mappings checked, loops become jumps.
 
 use super::{MAX_DEPTH, PhasedConfig, PhasedError, PhasedRegion, Step};
-use crate::generators::memory::MemoryKind;
+use crate::generators::memory::{MemoryKind, file_io};
 use crate::law::Source;
 use crate::sampler::PageSampler;
 use mmsim_core::base::time::SimDuration;
@@ -208,19 +208,28 @@ impl<'a> Compiler<'a> {
                     write_permille: u64::from(*write_permille),
                 }
             }
-            Step::Read { region, from, count, into } => {
+            Step::Read { region, from, count, into, uncached } => {
                 let file = self.file(region, *from, *count, at)?;
                 match into {
-                    None => Instr::Op(Op::Read { file, first: *from, count: *count }),
+                    None => Instr::Op(file_io(file, (*from, *count), false, *uncached)),
+                    Some(_) if uncached.is_some() => {
+                        let what =
+                            format!("region `{region}` is read past the cache and into another");
+                        return Err(error(at, format!("{what}; leave one of them out")));
+                    }
                     Some(into) => {
                         let into = self.range(into, *from, *count, at)?;
                         Instr::ReadInto { file, from: *from, count: *count, into }
                     }
                 }
             }
-            Step::Write { region, from, count } => {
+            Step::Write { region, from, count, uncached } => {
                 let file = self.file(region, *from, *count, at)?;
-                Instr::Op(Op::Write { file, first: *from, count: *count })
+                Instr::Op(file_io(file, (*from, *count), true, *uncached))
+            }
+            Step::Fadvise { region, from, count, advice } => {
+                let file = self.file(region, *from, *count, at)?;
+                Instr::Op(Op::Fadvise { file, first: *from, count: *count, advice: *advice })
             }
             Step::Fsync(region) => {
                 let pages = self.config.regions[self.find(region, at)?].pages;

@@ -19,7 +19,7 @@ use crate::sampler::RankMap;
 use crate::work::{Pages, Threads, Work, WorkError};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::workload::{
-    Advice, FileSlot, FileSpec, Op, RegionId, VmaFlags, Workload, WorkloadCx,
+    Advice, FileAdvice, FileSlot, FileSpec, Op, RegionId, Uncached, VmaFlags, Workload, WorkloadCx,
 };
 
 use compile::{Compiler, Instr};
@@ -104,6 +104,8 @@ pub enum Step {
         /// The mapped region that receives them, each at its place in the file. `None`: a buffer that
         /// is not looked at.
         into: Option<String>,
+        /// A way around the page cache.
+        uncached: Option<Uncached>,
     },
     /// `write(2)` to pages of a region's file, whether it is mapped or not.
     Write {
@@ -113,6 +115,19 @@ pub enum Step {
         from: u32,
         /// Pages.
         count: u32,
+        /// A way around the page cache.
+        uncached: Option<Uncached>,
+    },
+    /// `posix_fadvise(2)` on pages of a region's file, whether it is mapped or not.
+    Fadvise {
+        /// Region.
+        region: String,
+        /// First page.
+        from: u32,
+        /// Pages.
+        count: u32,
+        /// The advice.
+        advice: FileAdvice,
     },
     /// `fsync(2)` of a region's file, whether it is mapped or not.
     Fsync(String),
@@ -560,6 +575,7 @@ mod tests {
             from: 0,
             count: 1,
             into: into.map(Into::into),
+            uncached: None,
         };
         assert!(message(vec![read("a", None)]).contains("is no file"));
         let regions = vec![
@@ -578,7 +594,7 @@ mod tests {
         let file = PhasedRegion { kind: MemoryKind::FileRead("f".into()), ..region("f", 100) };
         let mut steps = allocate(&["a"]);
         let (region_, into) = ("f".to_string(), Some("a".to_string()));
-        steps.push(Step::Read { region: region_, from: 5, count: 70, into });
+        steps.push(Step::Read { region: region_, from: 5, count: 70, into, uncached: None });
         let ops = run(vec![file, region("a", 100)], steps);
         let read = |first, count| Op::Read { file: FileSlot(0), first, count };
         assert_eq!([ops[1], ops[3], ops[5]], [read(5, 32), read(37, 32), read(69, 6)]);
