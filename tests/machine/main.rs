@@ -34,6 +34,7 @@ mod masim;
 mod memcontrol;
 mod mglru;
 mod mglru_reports;
+mod mlock;
 mod parts;
 mod planted;
 mod pools;

@@ -125,7 +125,7 @@ fn machine_config(rng: &mut Rng) -> MachineConfig {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Also {
     Nothing,
-    /// Advice on files, and I/O around the page cache.
+    /// Advice on files, I/O around the page cache, and locked memory.
     Uncached,
     /// Transparent huge pages.
     Transparent,
@@ -270,6 +270,10 @@ impl Drawn {
             14 if one_in(rng, 4) => Op::DropCaches,
             14 => Op::PhaseEnd(0),
             15 if one_in(rng, 20) => Op::Exit,
+            19..=21 if self.also == Also::Uncached => match one_in(rng, 2) {
+                true => Op::Mlock { region, first, count, onfault: one_in(rng, 2) },
+                false => Op::Munlock { region, first, count },
+            },
             // Parts of huge pages are given back, and used again.
             19..=21 if self.also == Also::Transparent => {
                 Op::Madvise { region, first, count, advice: Advice::DontNeed }

@@ -3,9 +3,9 @@
 //! Some advice only changes flags of the mapping. The rest walks the pages of the range:
 //! `DONTNEED` drops them, `FREE` leaves it to reclaim to drop them, `COLD` lets the policy
 //! deactivate them, `PAGEOUT` reclaims them now, `WILLNEED` reads what is not there, and
-//! `POPULATE_*` faults it in. What the kernel refuses (`FREE` of a file mapping; `FREE`,
-//! `COLD` and `PAGEOUT` of a locked one or of huge pages of hugetlbfs; `DONTNEED` from the midst of
-//! such a page) has no effect.
+//! `POPULATE_*` faults it in. What the kernel refuses (`FREE` of a file mapping; `DONTNEED`, `FREE`,
+//! `COLD` and `PAGEOUT` of locked pages; `FREE`, `COLD` and `PAGEOUT` of huge pages of hugetlbfs;
+//! `DONTNEED` from the midst of such a page) has no effect.
 //!
 //! Source: Linux 6.12 mm/madvise.c, mm/vmscan.c (`reclaim_pages`). Left out: whether the
 //! program may write a file whose pages it wants paged out (it may), and that reads of
@@ -23,17 +23,11 @@ use crate::workload::{Advice, Run, VmaFlags};
 
 impl Machine {
     pub(super) fn madvise(&mut self, tid: ThreadId, run: Run, advice: Advice) -> Outcome {
-        let space = self.work.threads[tid].space;
-        let id = self
-            .mem
-            .virt
-            .spaces
-            .region(space, run.region)
-            .unwrap_or_else(|| panic!("{space}: {:?} is not mapped", run.region));
+        let (id, range) = self.range_of(tid, run);
         let vma = self.mem.virt.spaces.vma(id);
         let (flags, anon) = (vma.flags, vma.kind == VmaKind::Anon);
         let hugetlb = vma.kind == VmaKind::HugeTlb;
-        let range = vma.start.0 + run.first..vma.start.0 + run.first + run.count;
+        let locked = vma.locks_any(range.clone());
         match advice {
             Advice::Sequential => {
                 self.set_flags(id, VmaFlags { seq_read: true, rand_read: false, ..flags });
@@ -49,14 +43,14 @@ impl Machine {
             }
             Advice::DontNeed if hugetlb && !run.first.is_multiple_of(GROUP_PAGES) => {}
             Advice::Cold | Advice::PageOut | Advice::WillNeed if hugetlb => {}
-            Advice::DontNeed => {
+            Advice::DontNeed if !locked => {
                 if self.mem.given.rules.unmap_drains {
                     self.mem.lru_drain(&mut *self.policies.lru);
                 }
                 self.mem.zap_pages(&mut *self.policies.lru, PageIdx(range.start), run.count, id);
                 self.mem.settle_kernel();
             }
-            Advice::Free if anon && !flags.locked => {
+            Advice::Free if anon && !locked => {
                 self.mem.lru_drain(&mut *self.policies.lru);
                 if self.record.accesses {
                     self.record.contents.renew(PageIdx(range.start), run.count);
@@ -66,9 +60,9 @@ impl Machine {
                 }
                 self.mem.settle_kernel();
             }
-            Advice::Cold if !flags.locked => self.make_cold(range, false),
-            Advice::PageOut if !flags.locked => self.make_cold(range, true),
-            Advice::Free | Advice::Cold | Advice::PageOut => {}
+            Advice::Cold if !locked => self.make_cold(range, false),
+            Advice::PageOut if !locked => self.make_cold(range, true),
+            Advice::DontNeed | Advice::Free | Advice::Cold | Advice::PageOut => {}
             Advice::WillNeed => return self.will_need(tid, id, range),
             Advice::PopulateRead | Advice::PopulateWrite => {
                 return self.populate(tid, id, range, advice == Advice::PopulateWrite);
@@ -177,7 +171,7 @@ impl Machine {
 
     /// `POPULATE_*`: faults in what is missing. The access is the kernel's own: it marks each
     /// page as a system call would.
-    fn populate(
+    pub(super) fn populate(
         &mut self,
         tid: ThreadId,
         id: VmaId,

@@ -176,7 +176,7 @@ impl Machine {
     /// Advice about a part of one mapping that lies in it, given by a monitor.
     fn advise_vma(&mut self, id: VmaId, range: Range<u32>, advice: Advice) {
         let vma = self.mem.virt.spaces.vma(id);
-        let (locked, anon) = (vma.flags.locked, vma.kind == VmaKind::Anon);
+        let (locked, anon) = (vma.locks_any(range.clone()), vma.kind == VmaKind::Anon);
         match advice {
             Advice::HugePage | Advice::NoHugePage => {
                 self.mem.virt.spaces.vma_mut(id).huge = Some(advice == Advice::HugePage);
@@ -214,13 +214,14 @@ impl Doors for Machine {
             at = to;
             let stays = matches!(advice, Advice::Cold | Advice::PageOut);
             let vma = self.mem.virt.spaces.vma(id);
-            if stays && (vma.flags.locked || vma.kind == VmaKind::HugeTlb) {
+            let start = vma.start.0;
+            let of = |va: u64| start + (va - first) as u32;
+            let range = of(from)..of(to);
+            if stays && (vma.locks_any(range.clone()) || vma.kind == VmaKind::HugeTlb) {
                 // Refused, and the rest of the range with it.
                 return false;
             }
-            let start = self.mem.virt.spaces.vma(id).start.0;
-            let of = |va: u64| start + (va - first) as u32;
-            self.advise_vma(id, of(from)..of(to), advice);
+            self.advise_vma(id, range, advice);
         }
         whole && at == pages.end
     }

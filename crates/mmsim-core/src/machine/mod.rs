@@ -32,6 +32,7 @@ mod hugetlb;
 mod io;
 mod kdamond;
 mod kernel;
+mod mlock;
 mod ops;
 mod parts;
 mod reclaim;

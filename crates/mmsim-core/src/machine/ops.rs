@@ -39,6 +39,12 @@ impl Machine {
             Op::Madvise { region, first, count, advice } => {
                 return self.madvise(tid, Run { region, write: false, first, count }, advice);
             }
+            Op::Mlock { region, first, count, onfault } => {
+                return self.mlock(tid, Run { region, write: false, first, count }, onfault);
+            }
+            Op::Munlock { region, first, count } => {
+                self.munlock(tid, Run { region, write: false, first, count });
+            }
             Op::Barrier => return self.barrier(tid),
             Op::KernelAlloc { order, migratetype, flags, handle } => {
                 return self.kernel_alloc(tid, order, migratetype, flags, handle);
@@ -72,6 +78,8 @@ impl Machine {
             | Op::Fadvise { .. }
             | Op::Fsync { .. }
             | Op::Madvise { .. }
+            | Op::Mlock { .. }
+            | Op::Munlock { .. }
             | Op::Barrier
             | Op::KernelAlloc { .. }
             | Op::HugePool { .. }

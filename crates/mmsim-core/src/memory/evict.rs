@@ -205,7 +205,7 @@ impl Memory {
     #[inline]
     pub(super) fn maps_locked(&self, p: PageIdx) -> bool {
         !self.virt.pages.group(p.group()).plain
-            && self.virt.spaces.vma(self.virt.spaces.vma_of(&self.virt.pages, p)).flags.locked
+            && self.virt.spaces.vma(self.virt.spaces.vma_of(&self.virt.pages, p)).locks(p)
     }
 
     /// Writes a dirty folio.

@@ -292,6 +292,9 @@ impl Memory {
     /// without a shadow, and frees it. (In the kernel its frame is free when the batch is drained.)
     pub(super) fn remove_file_folio(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
         self.leave_batch(folio);
+        if self.frames.has(folio, flag::MLOCKED) {
+            self.munlock_freed(folio);
+        }
         if self.frames.has(folio, flag::LRU) {
             policy.folio_departed(self, folio, Departure::Freed);
         }

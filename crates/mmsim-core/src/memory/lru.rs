@@ -7,6 +7,7 @@ use crate::config::MachineConfig;
 use crate::phys::frames::FolioId;
 use crate::phys::lists::Lists;
 use crate::phys::zones::Zones;
+use std::collections::BTreeMap;
 
 /// State of a node after the last passes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,6 +35,8 @@ pub struct Lru {
     pub(super) total: u64,
     /// Kept for the folios of a batch.
     pub(super) settling: Vec<FolioId>,
+    /// Mappings that lock a folio, where that is not one.
+    pub(super) mlock_counts: BTreeMap<FolioId, u32>,
     /// Huge folios that are mapped in part, and wait for a shrinker to split them.
     pub(super) split_queues: SplitQueues,
 }
@@ -48,6 +51,7 @@ impl Lru {
             pages: IndexVec::filled(zones.ids().count(), [0; 2]),
             total: 0,
             settling: Vec::new(),
+            mlock_counts: BTreeMap::new(),
             split_queues: SplitQueues::new(config.memcgs.len() + 1),
         }
     }

@@ -152,11 +152,15 @@ impl Memory {
                 let young = self.virt.pages.hot(page) & pte::YOUNG != 0;
                 let recency = self.virt.spaces.vma(vma).recency(self.ignores_random());
                 let file = self.frames.kind(folio) == FrameKind::File;
+                let locked = self.virt.spaces.vma(vma).locks(page);
                 self.unmap_pte(page, folio, Entry::None, 0);
                 if file && young && recency {
                     self.mark_accessed(policy, folio);
                 }
                 let unmapped = !file && self.frames.mapped(folio) == Mapped::No;
+                if locked && !unmapped {
+                    self.munlock_folio(policy, folio);
+                }
                 if unmapped && self.let_go(policy, folio) {
                     self.virt.gathered.push(folio);
                 }
@@ -197,28 +201,11 @@ impl Memory {
         }
     }
 
-    /// A mapping locks a folio into memory (`mlock_folio`, `mlock_new_folio`).
-    pub fn mlock(&mut self, folio: FolioId) {
-        if !self.frames.has(folio, flag::MLOCKED) {
-            self.frames.set(folio, flag::MLOCKED);
-            self.count(VmEvent::UnevictablePgsMlocked, self.frames.pages(folio));
-        }
-    }
-
-    /// The only mapping of a locked folio goes (`__munlock_folio`).
-    fn munlock(&mut self, folio: FolioId) {
-        let pages = self.frames.pages(folio);
-        self.count(VmEvent::UnevictablePgsMunlocked, pages);
-        if self.frames.has(folio, flag::UNEVICTABLE) {
-            self.count(VmEvent::UnevictablePgsRescued, pages);
-        }
-    }
-
     /// Takes such a folio off its list or batch and out of the swap cache. False: its frame cannot be
     /// given back yet.
     fn let_go(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) -> bool {
         if self.frames.has(folio, flag::MLOCKED) {
-            self.munlock(folio);
+            self.munlock_freed(folio);
         }
         if self.frames.has(folio, flag::LRU) {
             self.leave_batch(folio);

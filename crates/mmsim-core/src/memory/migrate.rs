@@ -296,6 +296,11 @@ impl Memory {
             swap.set(slot, Cached::Folio(target));
             self.frames.set_slot(target, slot);
         }
+        if bits & flag::MLOCKED != 0
+            && let Some(n) = self.lru.mlock_counts.remove(&folio)
+        {
+            self.lru.mlock_counts.insert(target, n);
+        }
         self.frames.rmap[target] = self.frames.rmap[folio];
         self.frames.set_memcg(target, self.frames.memcg(folio));
         self.frames.store(target, bits & !LEFT);

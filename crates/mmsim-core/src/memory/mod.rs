@@ -29,6 +29,7 @@ mod lru;
 mod map;
 mod mappings;
 mod migrate;
+mod mlock;
 mod names;
 mod node_stat;
 mod plain;

@@ -95,7 +95,7 @@ impl WalkScope {
             VmaKind::File { .. } => true,
             VmaKind::HugeTlb => false,
         };
-        kind && !vma.flags.locked && vma.recency(true)
+        kind && !(vma.flags.locked && vma.locks_whole()) && vma.recency(true)
     }
 }
 

@@ -96,7 +96,7 @@ impl Memory {
     ) {
         let huge = self.frames.order(folio) > 0;
         let vma = self.virt.spaces.vma(self.virt.spaces.vma_of(&self.virt.pages, p));
-        if vma.flags.locked {
+        if vma.locks(p) {
             r.locked = true;
             return;
         }

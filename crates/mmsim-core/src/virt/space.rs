@@ -11,6 +11,7 @@ use crate::base::vmstat::VmEvent;
 use crate::virt::pages::{Owner, Pages};
 use crate::workload::{RegionId, VmaFlags};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Object that a VMA maps, with machine-wide file numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,6 +63,8 @@ pub struct Vma {
     pub kind: VmaKind,
     /// Flags.
     pub flags: VmaFlags,
+    /// With [`VmaFlags::locked`]: the parts that are locked, in order and apart; none: all of it.
+    pub locked_parts: Vec<Range<u32>>,
     /// `MADV_HUGEPAGE` or `MADV_NOHUGEPAGE`, if either was given.
     pub huge: Option<bool>,
     /// Swap readahead by address.
@@ -78,6 +81,55 @@ impl Vma {
     #[inline]
     pub fn end(&self) -> PageIdx {
         PageIdx(self.start.0 + self.pages)
+    }
+    /// True if a page is locked into memory.
+    #[inline]
+    pub fn locks(&self, page: PageIdx) -> bool {
+        self.locks_any(page.0..page.0 + 1)
+    }
+    /// True if some of these pages are.
+    #[inline]
+    pub fn locks_any(&self, pages: Range<u32>) -> bool {
+        let meets = |p: &Range<u32>| p.start < pages.end && pages.start < p.end;
+        self.flags.locked && (self.locks_whole() || self.locked_parts.iter().any(meets))
+    }
+    /// True if all of these pages are.
+    pub fn locks_all(&self, pages: Range<u32>) -> bool {
+        let holds = |p: &Range<u32>| p.start <= pages.start && pages.end <= p.end;
+        self.flags.locked && (self.locks_whole() || self.locked_parts.iter().any(holds))
+    }
+    /// True if the whole mapping is, provided that a part of it is.
+    #[inline]
+    pub(crate) fn locks_whole(&self) -> bool {
+        self.locked_parts.is_empty()
+    }
+    /// Flags of one of its pages.
+    #[inline]
+    pub(crate) fn flags_at(&self, page: PageIdx) -> VmaFlags {
+        VmaFlags { locked: self.locks(page), ..self.flags }
+    }
+    /// The parts that are locked when these pages are or are no longer.
+    fn parts_with(&self, pages: Range<u32>, locked: bool) -> Vec<Range<u32>> {
+        let whole = [self.start.0..self.end().0];
+        let before: &[Range<u32>] = match (self.flags.locked, self.locks_whole()) {
+            (false, _) => &[],
+            (true, true) => &whole,
+            (true, false) => &self.locked_parts,
+        };
+        let outside = before
+            .iter()
+            .flat_map(|p| [p.start..p.end.min(pages.start), p.start.max(pages.end)..p.end]);
+        let mut parts: Vec<Range<u32>> = outside.filter(|p| !p.is_empty()).collect();
+        parts.extend(locked.then(|| pages.clone()));
+        parts.sort_by_key(|p| p.start);
+        parts.dedup_by(|next, p| {
+            let joins = p.end == next.start;
+            if joins {
+                p.end = next.end;
+            }
+            joins
+        });
+        parts
     }
 }
 
@@ -391,6 +443,7 @@ impl Spaces {
             pages: nr,
             kind,
             flags,
+            locked_parts: Vec::new(),
             huge: None,
             swap_ra: SwapRa::default(),
         };
@@ -425,6 +478,22 @@ impl Spaces {
         self.vmas[v].flags = flags;
         let (start, nr) = (self.vmas[v].start, self.vmas[v].pages);
         self.refresh_groups(pages, start, nr);
+    }
+
+    /// Pages of a mapping are locked into memory, or no longer.
+    pub(crate) fn set_locked(
+        &mut self,
+        pages: &mut Pages,
+        v: VmaId,
+        range: Range<u32>,
+        locked: bool,
+    ) {
+        let vma = &mut self.vmas[v];
+        let parts = vma.parts_with(range, locked);
+        let flags = VmaFlags { locked: !parts.is_empty(), ..vma.flags };
+        let whole = parts == [vma.start.0..vma.end().0];
+        vma.locked_parts = if whole { Vec::new() } else { parts };
+        self.set_flags(pages, v, flags);
     }
 
     /// Reserves one span for several regions to come, so that they share PTE tables.

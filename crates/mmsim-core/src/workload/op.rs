@@ -329,6 +329,26 @@ pub enum Op {
         /// The advice.
         advice: Advice,
     },
+    /// `mlock2(2)` on pages of a region: those that are there stay, and so does what comes.
+    Mlock {
+        /// The region.
+        region: RegionId,
+        /// First page within it.
+        first: u32,
+        /// Pages.
+        count: u32,
+        /// `MLOCK_ONFAULT`: bring nothing in now.
+        onfault: bool,
+    },
+    /// `munlock(2)` on pages of a region.
+    Munlock {
+        /// The region.
+        region: RegionId,
+        /// First page within it.
+        first: u32,
+        /// Pages.
+        count: u32,
+    },
     /// Use the CPU without touching simulated memory.
     Compute(SimDuration),
     /// Sleep for a while.

@@ -325,6 +325,10 @@ impl Program {
             | Step::Fadvise { .. }
             | Step::Fsync(_)
             | Step::MemcgReclaim { .. }
+            | Step::Mlock { .. }
+            | Step::MlockAll { .. }
+            | Step::Munlock { .. }
+            | Step::MunlockAll
             | Step::Read { .. }
             | Step::Write { .. }
             | Step::Writes(_) => {

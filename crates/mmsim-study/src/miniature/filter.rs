@@ -272,6 +272,24 @@ impl Workload for Filter {
                         None => out.push(*op),
                     }
                 }
+                Op::Mlock { region: r, first, count, onfault } => {
+                    let part = region(&process, r.0).map(|m| self.part(&m, first, count));
+                    match part {
+                        Some((_, 0)) => out.dropped += self.t_syscall,
+                        Some((first, count)) => {
+                            out.push(Op::Mlock { region: r, first, count, onfault });
+                        }
+                        None => out.push(*op),
+                    }
+                }
+                Op::Munlock { region: r, first, count } => {
+                    let part = region(&process, r.0).map(|m| self.part(&m, first, count));
+                    match part {
+                        Some((_, 0)) => out.dropped += self.t_syscall,
+                        Some((first, count)) => out.push(Op::Munlock { region: r, first, count }),
+                        None => out.push(*op),
+                    }
+                }
                 Op::Read { file, first, count } => {
                     let of = |first, count| Op::Read { file, first, count };
                     self.file_io(file, (first, count), of, &mut out);

@@ -214,7 +214,7 @@ impl Machine {
         let pfn = self.alloc_user(tid).frame()?;
         self.mem.acting.now += self.mem.given.cost.t_minor_anon;
         let (flags, space) =
-            (self.mem.virt.spaces.vma(vma).flags, self.mem.virt.spaces.vma(vma).space);
+            (self.mem.virt.spaces.vma(vma).flags_at(page), self.mem.virt.spaces.vma(vma).space);
         self.mem.virt.spaces[space].wrote_anon = true;
         let how = self.make_anon(pfn, flags, ArrivalKind::New);
         self.policies.lru.folio_entering(&mut self.mem, pfn, None, how);
@@ -273,6 +273,9 @@ impl Machine {
         }
         self.mem.acting.now += self.mem.given.cost.t_minor_anon + self.mem.given.cost.t_copy_page;
         self.mem.unmap_for_copy(page, folio);
+        if self.mem.virt.spaces.vma(vma).locks(page) {
+            self.mem.munlock_folio(&mut *self.policies.lru, folio);
+        }
         // What only a batch held is gone; what the swap cache holds waits for reclaim.
         if self.mem.frames.kind(folio) == FrameKind::Anon
             && self.mem.frames.mapped(folio) == Mapped::No
@@ -286,7 +289,7 @@ impl Machine {
 
     /// Maps a charged frame as a new anonymous folio that may be written.
     fn map_new_anon(&mut self, page: PageIdx, pfn: Pfn, vma: VmaId) {
-        let flags = self.mem.virt.spaces.vma(vma).flags;
+        let flags = self.mem.virt.spaces.vma(vma).flags_at(page);
         let how = self.make_anon(pfn, flags, ArrivalKind::New);
         self.policies.lru.folio_entering(&mut self.mem, pfn, None, how);
         self.mem.map(page, pfn, pte::ACCESSED | pte::DIRTY | pte::WRITABLE);
@@ -365,7 +368,7 @@ impl Machine {
             self.balance_dirty_pages(tid, folio);
         }
         self.mem.map(page, folio, bits);
-        self.policies.lru.folio_accessed(&mut self.mem, folio, Access::FileMapped);
+        self.file_mapped(page, folio, vma, Access::FileMapped);
         Ok(kind)
     }
 
@@ -408,13 +411,21 @@ impl Machine {
                     false => (pte::YOUNG, Access::MappedAround),
                 };
                 self.mem.map(PageIdx(p), folio, bits);
-                self.policies.lru.folio_accessed(&mut self.mem, folio, how);
+                self.file_mapped(PageIdx(p), folio, vma, how);
                 mapped |= wanted;
             }
         }
         let ra = &mut self.mem.cache.files[file].ra;
         ra.mmap_miss = ra.mmap_miss.saturating_sub(met);
         mapped
+    }
+
+    /// A page of a file was mapped.
+    fn file_mapped(&mut self, page: PageIdx, folio: FolioId, vma: VmaId, how: Access) {
+        self.policies.lru.folio_accessed(&mut self.mem, folio, how);
+        if self.mem.virt.spaces.vma(vma).locks(page) {
+            self.mem.mlock_folio(&mut *self.policies.lru, folio);
+        }
     }
 
     /// Blocks a thread until a folio was read. A refault of a page that was in use before

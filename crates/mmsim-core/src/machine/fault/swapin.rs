@@ -104,7 +104,7 @@ impl Machine {
         self.mem.map(page, folio, bits);
         let swap = self.mem.swap.as_mut().expect("a slot is of a device");
         swap.put(slot, self.mem.acting.cpu);
-        let locked = self.mem.virt.spaces.vma(vma).flags.locked;
+        let locked = self.mem.virt.spaces.vma(vma).locks(page);
         if locked {
             self.mem.mlock(folio);
         }

@@ -103,7 +103,7 @@ impl Machine {
         // Clearing a page takes about as long as copying one.
         mem.charge(mem.given.cost.t_minor_anon);
         mem.charge(mem.given.cost.t_copy_page * u64::from(GROUP_PAGES - 1));
-        let flags = mem.virt.spaces.vma(vma).flags;
+        let flags = mem.virt.spaces.vma(vma).flags_at(page);
         mem.frames.reset_block(head, FrameKind::Anon, HUGE_ORDER, Migratetype::Unmovable);
         mem.frames.set(head, flag::SWAPBACKED);
         if flags.locked {

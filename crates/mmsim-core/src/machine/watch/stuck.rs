@@ -164,6 +164,10 @@ fn doing(t: &Thread) -> String {
         Op::Fadvise { advice, .. } => format!("posix_fadvise {advice:?} on a file"),
         Op::Fsync { .. } => "fsync of a file".to_string(),
         Op::Madvise { region, advice, .. } => format!("madvise {advice:?} on region {}", region.0),
+        Op::Mlock { region, count, .. } => format!("mlock of {count} pages of region {}", region.0),
+        Op::Munlock { region, count, .. } => {
+            format!("munlock of {count} pages of region {}", region.0)
+        }
         Op::Compute(d) => format!("computing for {d}"),
         Op::Sleep(d) => format!("sleep of {d}"),
         Op::SleepUntil(at) => format!("sleep until {at:?}"),

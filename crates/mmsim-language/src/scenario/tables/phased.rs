@@ -224,6 +224,23 @@ steps! { r;
         advice: {r.advice()?; ("advice", one of ADVICE, Required,
             "which, named as MADV_ in lower case; `free` is for anonymous memory. `free`, `cold` and `pageout` from kernel 5.5 on, `populate-read` and `populate-write` from 6.1 on")};
     }
+    "mlock", "Locks pages of a region into memory, and reads or fills those that are missing. Programs may lock as much as they want.", Mlock {
+        region: {r.mapped()?; ..PART};
+        from: {r.part()?.0};
+        count: {r.part()?.1};
+        onfault: ("onfault", Flag, Is("false"), "MLOCK_ONFAULT: lock pages as they come, and bring nothing in now");
+    }
+    "munlock", "Unlocks pages of a region.", Munlock {
+        region: {r.mapped()?; ..PART};
+        from: {r.part()?.0};
+        count: {r.part()?.1};
+    }
+    "mlockall", "Locks all mappings of the task.", MlockAll {
+        current: ("current", Flag, Is("true"), "MCL_CURRENT: those that are there");
+        future: ("future", Flag, Is("false"), "MCL_FUTURE: those that are made later");
+        onfault: ("onfault", Flag, Is("false"), "MCL_ONFAULT: lock pages as they come");
+    }
+    "munlockall", "Unlocks all mappings of the task, also those to come.", MunlockAll {}
     "free", "Unmaps the region.", Free { 0: {r.mapped()?; ..WHOLE}; }
     "sleep", "Sleeps.", Sleep { 0: ("time", TIMES, Required, "how long"); }
     "compute", "Uses the CPU without touching memory.", Compute { 0: ("time", TIMES, Required, "how long"); }

@@ -52,6 +52,8 @@ pub(super) struct Compiler<'a> {
     config: &'a PhasedConfig,
     /// True for each region that is mapped at this point.
     mapped: Vec<bool>,
+    /// What is mapped later is locked (`MCL_FUTURE`), on fault or at once.
+    locks: Option<bool>,
     /// The file of each region that has one.
     pub(super) slots: Vec<FileSlot>,
     pub(super) files: Vec<FileSpec>,
@@ -95,7 +97,8 @@ impl<'a> Compiler<'a> {
         }
         let mapped =
             config.regions.iter().map(|r| matches!(r.kind, MemoryKind::FileRead(_))).collect();
-        Ok(Compiler { config, mapped, slots, files, phases: Vec::new(), code: Vec::new() })
+        let (phases, code) = (Vec::new(), Vec::new());
+        Ok(Compiler { config, mapped, locks: None, slots, files, phases, code })
     }
 
     pub(super) fn steps(
@@ -110,18 +113,51 @@ impl<'a> Compiler<'a> {
                 self.repeat(*times, steps, &at, depth)?;
             } else if let Step::Writes(ops) = step {
                 self.code.extend(ops.iter().map(|op| Instr::Op(*op)));
+            } else if let Step::MlockAll { .. } | Step::MunlockAll = step {
+                self.lock_all(step);
             } else {
                 let instr = self.step(step, &at)?;
                 self.code.push(instr);
-                if let Step::Allocate { region, populate: true } = step {
+                if let Step::Allocate { region, populate } = step {
                     let region = self.find(region, &at)?;
                     let count = self.config.regions[region].pages;
+                    if let Some(onfault) = self.locks {
+                        self.code.push(Instr::Op(lock(region, count, onfault)));
+                    }
                     let (from, write, repeat) = (0, true, 1);
-                    self.code.push(Instr::Touch { region, from, count, write, repeat });
+                    let fill = Instr::Touch { region, from, count, write, repeat };
+                    self.code.extend(populate.then_some(fill));
                 }
             }
         }
         Ok(())
+    }
+
+    /// `mlockall(2)` and `munlockall(2)`, on the regions that are mapped here.
+    fn lock_all(&mut self, step: &Step) {
+        let all: Vec<(usize, u32)> = self.mappings().collect();
+        match step {
+            Step::MlockAll { current, future, onfault } => {
+                self.locks = future.then_some(*onfault);
+                let now = all.into_iter().filter(|_| *current);
+                self.code.extend(now.map(|(i, pages)| Instr::Op(lock(i, pages, *onfault))));
+            }
+            _ => {
+                self.locks = None;
+                let unlock = |(i, count)| {
+                    Instr::Op(Op::Munlock { region: RegionId(i as u16), first: 0, count })
+                };
+                self.code.extend(all.into_iter().map(unlock));
+            }
+        }
+    }
+
+    /// The regions that have a mapping here, with their pages.
+    fn mappings(&self) -> impl Iterator<Item = (usize, u32)> + '_ {
+        let regions = self.config.regions.iter().zip(&self.mapped).enumerate();
+        let mapped = regions
+            .filter(|(_, (r, mapped))| **mapped && !matches!(r.kind, MemoryKind::FileRead(_)));
+        mapped.map(|(i, (r, _))| (i, r.pages))
     }
 
     fn repeat(
@@ -137,7 +173,7 @@ impl<'a> Compiler<'a> {
         if steps.is_empty() {
             return Err(error(at, "nothing to repeat; write steps or leave this out"));
         }
-        let before = self.mapped.clone();
+        let (before, locked) = (self.mapped.clone(), self.locks);
         let begin = self.code.len();
         self.code.push(Instr::Loop { times, end: 0 });
         self.steps(steps, &format!("{at}.steps"), depth + 1)?;
@@ -145,7 +181,11 @@ impl<'a> Compiler<'a> {
         let end = self.code.len();
         self.code[begin] = Instr::Loop { times, end };
         if times == 0 {
-            self.mapped = before;
+            (self.mapped, self.locks) = (before, locked);
+        } else if times > 1 && self.locks != locked {
+            let what = "`future` of mlockall is on at one end of the repetition and off at the \
+                        other; write munlockall inside, or mlockall before it";
+            return Err(error(at, what));
         } else if times > 1 && self.mapped != before {
             let changed = (0..before.len()).find(|&i| self.mapped[i] != before[i]).unwrap_or(0);
             let name = &self.config.regions[changed].name;
@@ -251,6 +291,14 @@ impl<'a> Compiler<'a> {
                 let region = RegionId(i as u16);
                 Instr::Op(Op::Madvise { region, first: *from, count: *count, advice: *advice })
             }
+            Step::Mlock { region, from, count, onfault } => {
+                let region = RegionId(self.range(region, *from, *count, at)? as u16);
+                Instr::Op(Op::Mlock { region, first: *from, count: *count, onfault: *onfault })
+            }
+            Step::Munlock { region, from, count } => {
+                let region = RegionId(self.range(region, *from, *count, at)? as u16);
+                Instr::Op(Op::Munlock { region, first: *from, count: *count })
+            }
             // Each step has a stream of its own, by its place.
             Step::Sleep(t) => Instr::Timed(Op::Sleep, t.source(at.to_string())),
             Step::Compute(t) => Instr::Timed(Op::Compute, t.source(at.to_string())),
@@ -267,7 +315,9 @@ impl<'a> Compiler<'a> {
                 self.phases.push(name.clone());
                 Instr::Op(Op::PhaseEnd(i))
             }
-            Step::Repeat { .. } | Step::Writes(_) => unreachable!("handled by the caller"),
+            Step::Repeat { .. } | Step::Writes(_) | Step::MlockAll { .. } | Step::MunlockAll => {
+                unreachable!("handled by the caller")
+            }
         })
     }
 
@@ -316,6 +366,11 @@ impl<'a> Compiler<'a> {
         self.within(region, from, count, at)?;
         Ok(region)
     }
+}
+
+/// A whole region is locked.
+fn lock(region: usize, count: u32, onfault: bool) -> Op {
+    Op::Mlock { region: RegionId(region as u16), first: 0, count, onfault }
 }
 
 fn error(at: &str, what: impl Into<String>) -> PhasedError {

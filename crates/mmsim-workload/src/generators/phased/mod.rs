@@ -144,6 +144,37 @@ pub enum Step {
         /// The advice.
         advice: Advice,
     },
+    /// `mlock2(2)` on pages of a region.
+    Mlock {
+        /// Region.
+        region: String,
+        /// First page.
+        from: u32,
+        /// Pages.
+        count: u32,
+        /// `MLOCK_ONFAULT`.
+        onfault: bool,
+    },
+    /// `munlock(2)` on pages of a region.
+    Munlock {
+        /// Region.
+        region: String,
+        /// First page.
+        from: u32,
+        /// Pages.
+        count: u32,
+    },
+    /// `mlockall(2)`.
+    MlockAll {
+        /// `MCL_CURRENT`: what is mapped now.
+        current: bool,
+        /// `MCL_FUTURE`: what is mapped later; false takes that back.
+        future: bool,
+        /// `MCL_ONFAULT`.
+        onfault: bool,
+    },
+    /// `munlockall(2)`.
+    MunlockAll,
     /// Sleep, in nanoseconds.
     Sleep(Varying),
     /// Use the CPU without touching memory, in nanoseconds.

@@ -1,0 +1,64 @@
+//! `mlock(2)` and `munlock(2)`.
+//!
+//! A mapping is locked in parts where the kernel splits its VMA. What `mlock(2)` finds goes to the
+//! unevictable list at once, then the rest is faulted in; what comes later is locked as it is mapped.
+//!
+//! Source: Linux 6.12 mm/mlock.c. Left out: the per-CPU batch of 31 pages in which locked pages wait
+//! for their list, and `RLIMIT_MEMLOCK`: programs may lock what they want (`CAP_IPC_LOCK`).
+
+use super::Machine;
+use super::fault::touch::Outcome;
+use crate::base::id::{PageIdx, ThreadId, VmaId};
+use crate::virt::pages::Entry;
+use crate::virt::space::VmaKind;
+use crate::workload::Run;
+use std::ops::Range;
+
+impl Machine {
+    /// `mlock2(2)` on pages of a region. Tried again until all of them are there.
+    pub(super) fn mlock(&mut self, tid: ThreadId, run: Run, onfault: bool) -> Outcome {
+        let (id, range) = self.range_of(tid, run);
+        let vma = self.mem.virt.spaces.vma(id);
+        let kind = vma.kind;
+        if kind == VmaKind::HugeTlb {
+            // Pages of a pool stay anyway, and are not counted.
+            return Ok(());
+        }
+        if !vma.locks_all(range.clone()) {
+            self.mem.acting.now += self.mem.given.cost.t_syscall;
+            self.mem.virt.spaces.set_locked(&mut self.mem.virt.pages, id, range.clone(), true);
+            self.mem.lru_drain(&mut *self.policies.lru);
+            for page in range.clone().map(PageIdx) {
+                if let Entry::Frame(folio) = self.mem.virt.pages.entry(page) {
+                    self.mem.mlock_folio(&mut *self.policies.lru, folio);
+                }
+            }
+        }
+        let write = !matches!(kind, VmaKind::File { shared: true, .. });
+        if onfault { Ok(()) } else { self.populate(tid, id, range, write) }
+    }
+
+    /// `munlock(2)` on pages of a region.
+    pub(super) fn munlock(&mut self, tid: ThreadId, run: Run) {
+        let (id, range) = self.range_of(tid, run);
+        self.mem.acting.now += self.mem.given.cost.t_syscall;
+        self.mem.lru_drain(&mut *self.policies.lru);
+        for page in range.clone().map(PageIdx) {
+            if self.mem.virt.spaces.vma(id).locks(page)
+                && let Entry::Frame(folio) = self.mem.virt.pages.entry(page)
+            {
+                self.mem.munlock_folio(&mut *self.policies.lru, folio);
+            }
+        }
+        self.mem.virt.spaces.set_locked(&mut self.mem.virt.pages, id, range, false);
+    }
+
+    /// The mapping and the pages of a run in a region of a thread's process.
+    pub(super) fn range_of(&self, tid: ThreadId, run: Run) -> (VmaId, Range<u32>) {
+        let space = self.work.threads[tid].space;
+        let id = self.mem.virt.spaces.region(space, run.region);
+        let id = id.unwrap_or_else(|| panic!("{space}: {:?} is not mapped", run.region));
+        let start = self.mem.virt.spaces.vma(id).start.0 + run.first;
+        (id, start..start + run.count)
+    }
+}
