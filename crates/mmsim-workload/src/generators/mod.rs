@@ -13,6 +13,7 @@
 mod apps;
 mod build;
 mod ebizzy;
+mod experts;
 mod fragment;
 mod highalloc;
 mod kernel_alloc;
@@ -27,6 +28,7 @@ mod zipf;
 pub use apps::{APPS, AppsConfig, LaunchOrder, ReuseOrder};
 pub use build::{BUILD, BuildConfig};
 pub use ebizzy::{ChunkChoice, ChunkOrder, CopyBuffer, EBIZZY, EbizzyConfig};
+pub use experts::{EXPERTS, ExpertsConfig, Routing, Strategy};
 pub use fragment::{Figure, FragmentConfig, FragmentTask, KeepLaw, Target};
 pub use highalloc::{HIGHALLOC, HighAllocConfig};
 pub use kernel_alloc::{KERNEL_ALLOC, KernelAllocConfig};
@@ -72,6 +74,7 @@ macro_rules! workloads {
             Build(BuildConfig), "build", [BUILD];
             Apps(AppsConfig), "apps", [APPS];
             Reader(ReaderConfig), "reader", [READER];
+            Experts(ExpertsConfig), "experts", [EXPERTS];
         }
     };
 }
