@@ -72,6 +72,7 @@ pub fn check_dontcache(kernel: Kernel) -> Result<(), (String, String)> {
 pub fn check_line(line: &str, kernel: Kernel) -> Result<(), (String, String)> {
     let mut words = line.split_whitespace();
     let word = match words.next() {
+        Some("dontcache") => return check_dontcache(kernel),
         Some("madvise") if words.any(|w| w == "populate_read") => "populate-read",
         Some("lazy") if words.any(|w| w == "free") => "free",
         _ => return Ok(()),

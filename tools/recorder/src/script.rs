@@ -71,6 +71,23 @@ pub enum Advice {
     Dontneed,
 }
 
+/// Advice of `posix_fadvise`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FileAdvice {
+    /// `POSIX_FADV_NORMAL`.
+    Normal,
+    /// `POSIX_FADV_SEQUENTIAL`.
+    Sequential,
+    /// `POSIX_FADV_RANDOM`.
+    Random,
+    /// `POSIX_FADV_WILLNEED`.
+    WillNeed,
+    /// `POSIX_FADV_NOREUSE`.
+    NoReuse,
+    /// `POSIX_FADV_DONTNEED`.
+    DontNeed,
+}
+
 /// Way to read pages of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Door {
@@ -165,6 +182,12 @@ pub enum Command {
     },
     Fill(Pages),
     PreadScan(Pages),
+    /// Reads with `O_DIRECT` or, if true, with `RWF_DONTCACHE`.
+    Uncached(Pages, bool),
+    /// Advice on the file of a region.
+    Fadvise(Pages, FileAdvice),
+    /// Locked, or else unlocked.
+    Mlock(Pages, bool),
     Scan {
         pages: Pages,
         write: bool,
@@ -509,6 +532,20 @@ impl<'a> Words<'a> {
                 }
                 Command::Contents { region, bytes }
             }
+            "fadvise" => {
+                let pages = known.within(self.pages()?)?;
+                let all = [
+                    ("normal", FileAdvice::Normal),
+                    ("sequential", FileAdvice::Sequential),
+                    ("random", FileAdvice::Random),
+                    ("willneed", FileAdvice::WillNeed),
+                    ("noreuse", FileAdvice::NoReuse),
+                    ("dontneed", FileAdvice::DontNeed),
+                ];
+                Command::Fadvise(pages, self.one_of("the advice", &all)?)
+            }
+            "mlock" => Command::Mlock(known.within(self.pages()?)?, true),
+            "munlock" => Command::Mlock(known.within(self.pages()?)?, false),
             "madvise" => {
                 let pages = known.within(self.pages()?)?;
                 let all = [
@@ -550,6 +587,8 @@ impl<'a> Words<'a> {
     fn of_access(&mut self, name: &str, known: &mut Known) -> Result<Option<Command>, String> {
         Ok(Some(match name {
             "preadscan" => Command::PreadScan(known.within(self.pages()?)?),
+            "direct" => Command::Uncached(known.within(self.pages()?)?, false),
+            "dontcache" => Command::Uncached(known.within(self.pages()?)?, true),
             "mix2" => {
                 let mut of = || -> Result<Drawn, String> {
                     let (region, table) = (self.number("the region")?, self.number("the table")?);

@@ -391,9 +391,9 @@ mod tests {
         assert_eq!(
             said("seed 1", "sed 1"),
             "script[4]: found `sed`, which is no command; write one of anon, file, unmap, table, \
-             seed, fill, scan, zipf, mixscan, mix2, preadscan, madvise, lazy, ebizzy, grow, \
-             punch, hugepool, pipes, pring, sleepms, snap, snapx, write, zram, swapon, mount, \
-             mlockself, ballast, mkdir, process, on"
+             seed, fill, scan, zipf, mixscan, mix2, preadscan, direct, dontcache, fadvise, mlock, \
+             munlock, madvise, lazy, ebizzy, grow, punch, hugepool, pipes, pring, sleepms, snap, \
+             snapx, write, zram, swapon, mount, mlockself, ballast, mkdir, process, on"
         );
         assert_eq!(
             said("seed 2", "seed two"),

@@ -202,9 +202,17 @@ fn why_not(p: &Point) -> Option<String> {
     (0..p.repetitions).find_map(|r| machine::can_be(p, r).err())
 }
 
-/// Sizes of zswap at the end of a phase, as debugfs shows them, that are compared.
-const GAUGES: &[&str] =
-    &["zswap_pool_pages", "zswap_stored_pages", "zswap_stored_incompressible_pages"];
+/// Sizes at the end of a phase that are compared: those of zswap, as debugfs shows them, and of lists.
+const GAUGES: &[&str] = &[
+    "zswap_pool_pages",
+    "zswap_stored_pages",
+    "zswap_stored_incompressible_pages",
+    "nr_unevictable",
+    "nr_inactive_file",
+    "nr_active_file",
+];
+/// Commands of points whose lists are compared.
+const OF_LISTS: [&str; 4] = ["fadvise ", "mlock ", "direct ", "dontcache "];
 
 /// Results of one replay: each recorded phase's counters.
 struct Replay {
@@ -347,8 +355,16 @@ fn further(p: &Point, phase: usize, replays: &[Replay]) -> Vec<(String, [f64; 3]
             rows.push((name.to_string(), recorded, simulated));
         }
     };
-    for (i, name) in GAUGES.iter().enumerate() {
-        let recorded = p.phases[phase].gauges.get(*name).map(|r| r.spread());
+    let lists = p.script.iter().any(|l| OF_LISTS.iter().any(|c| l.starts_with(c)));
+    let compared = |name: &str| lists || name.starts_with("zswap");
+    for (i, name) in GAUGES.iter().enumerate().filter(|(_, name)| compared(name)) {
+        let mut recorded = p.phases[phase].gauges.get(*name).map(|r| r.spread());
+        if *name == "nr_unevictable" {
+            // The recorder's program and its ballast are locked from the start; the model has less
+            // memory instead.
+            let start = p.phases[0].gauges.get(*name).map_or([0.0; 3], |r| r.spread());
+            recorded = recorded.map(|r| [r[0] - start[0], r[1] - start[1], r[2] - start[2]]);
+        }
         let simulated = mean(&|r| Some(r.gauges[phase].as_ref()?[i]));
         if recorded.is_some() || simulated.is_some_and(|n| n > 0.0) {
             add(name, Some(recorded.unwrap_or_default()), simulated);

@@ -25,6 +25,7 @@ mod readme;
 mod record;
 mod trees;
 mod why;
+mod uncached;
 mod zswap;
 
 /// The folder of the repository.

@@ -216,6 +216,11 @@ mod tests {
             WorkloadSpec::Masim(_) => panic!("it ends by the clock"),
             WorkloadSpec::Build(_) => panic!("how large its compilations are is drawn"),
             WorkloadSpec::Apps(_) => panic!("whether an app is started or resumed is drawn"),
+            WorkloadSpec::Experts(w) => {
+                // What a strategy reads or locks besides is no access of the model.
+                let layer = w.dense + w.top_k * w.projections * w.slice;
+                w.end * u64::from(w.layers * layer + w.head)
+            }
             WorkloadSpec::Reader(w) => {
                 let (Varying::Always(index), Varying::Always(item)) = (w.index_reads, w.item)
                 else {

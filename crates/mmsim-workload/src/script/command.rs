@@ -4,7 +4,7 @@ use crate::sampler::LinearMap;
 use mmsim_core::base::id::MemcgId;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::workload::Note;
-use mmsim_core::workload::{Advice, FileSlot, RegionId};
+use mmsim_core::workload::{Advice, FileAdvice, FileSlot, RegionId, Uncached};
 
 /// Consecutive pages of a region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -197,6 +197,33 @@ pub enum Command {
         /// Pages.
         count: u32,
     },
+    /// `direct` or `dontcache`: read pages of a file, [`UNCACHED_PAGES`](super::UNCACHED_PAGES) a
+    /// call.
+    ReadUncached {
+        /// The file.
+        file: FileSlot,
+        /// First page.
+        first: u32,
+        /// Pages.
+        count: u32,
+        /// In which way.
+        how: Uncached,
+    },
+    /// `fadvise`.
+    Fadvise {
+        /// The file.
+        file: FileSlot,
+        /// First page.
+        first: u32,
+        /// Pages.
+        count: u32,
+        /// The advice.
+        advice: FileAdvice,
+    },
+    /// `mlock`.
+    Mlock(PageRange),
+    /// `munlock`.
+    Munlock(PageRange),
     /// `madvise`.
     Madvise(PageRange, Advice),
     /// `lazy`: turns of drawn reads of one region, a write of the next chunk of another, and

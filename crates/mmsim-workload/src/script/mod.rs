@@ -23,6 +23,9 @@ mod setup;
 mod spawned;
 mod task;
 
+/// Pages that a call of `direct` or `dontcache` reads.
+pub const UNCACHED_PAGES: u32 = 64;
+
 pub use command::{
     Child, Command, Ebizzy, Lazy, PageRange, ReadOnly, RegionKind, Sweep, TableRef, Via,
 };

@@ -9,7 +9,7 @@
 
 mod chunks;
 
-use super::{Command, Pace, PageRange, RegionKind, Script, TableRef, Via};
+use super::{Command, Pace, PageRange, RegionKind, Script, TableRef, UNCACHED_PAGES, Via};
 use crate::sampler::CumZipf;
 use mmsim_core::base::id::KdamondId;
 use mmsim_core::base::migratetype::Migratetype;
@@ -318,6 +318,22 @@ impl ScriptWorkload {
                 let n = self.take(u64::from(count), room) as u32;
                 ops.extend((from..from + n).map(|first| Op::Read { file, first, count: 1 }));
                 return self.done == u64::from(count);
+            }
+            Command::ReadUncached { file, first, count, how } => {
+                let pieces = (first..first + count).step_by(UNCACHED_PAGES as usize);
+                ops.extend(pieces.map(|from| {
+                    let count = UNCACHED_PAGES.min(first + count - from);
+                    Op::Uncached { file, first: from, count, write: false, how }
+                }));
+            }
+            Command::Fadvise { file, first, count, advice } => {
+                ops.push(Op::Fadvise { file, first, count, advice });
+            }
+            Command::Mlock(PageRange { region, first, count }) => {
+                ops.push(Op::Mlock { region, first, count, onfault: false });
+            }
+            Command::Munlock(PageRange { region, first, count }) => {
+                ops.push(Op::Munlock { region, first, count });
             }
             Command::Lazy(lazy) => return self.lazy(&lazy, ops),
             Command::Ebizzy(ebizzy) => return self.ebizzy(&ebizzy, ops),

@@ -291,6 +291,11 @@ fn one(command: &Command, state: &mut State) -> Result<(), String> {
                 (0..*chunk).for_each(|page| buffer.fill(page));
             }
         }
+        Command::Uncached(p, dontcache) => {
+            regions[&p.region].read_uncached(p.at, p.count, *dontcache)?;
+        }
+        Command::Fadvise(p, advice) => regions[&p.region].fadvise(p.at, p.count, *advice)?,
+        Command::Mlock(p, lock) => regions[&p.region].lock_part(p.at, p.count, *lock)?,
         Command::Madvise { pages: p, advice } => {
             regions[&p.region].advise(p.at, p.count, *advice)?;
         }

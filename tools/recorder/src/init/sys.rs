@@ -5,12 +5,12 @@ use std::ffi::CString;
 use std::fs::File;
 use std::io::Error;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt as _};
 use std::ptr::null_mut;
 use std::time::Duration;
 
 use mmsim_recorder::chance::Rng;
-use mmsim_recorder::script::Advice;
+use mmsim_recorder::script::{Advice, FileAdvice};
 
 /// Bytes of a page.
 pub const PAGE: usize = 4096;
@@ -259,6 +259,61 @@ impl Mapping {
         file.read_exact_at(&mut bytes, (page * PAGE) as u64).map_err(|e| format!("pread: {e}"))?;
         std::hint::black_box(bytes);
         Ok(())
+    }
+
+    /// Reads pages through the descriptor, 64 a call, with `O_DIRECT` or `RWF_DONTCACHE`, into memory
+    /// that is there.
+    pub fn read_uncached(&self, at: usize, n: usize, dontcache: bool) -> Result<(), String> {
+        const PIECE: usize = 64;
+        const RWF_DONTCACHE: i32 = 0x80;
+        let file = self.file.as_ref().ok_or("a region of anonymous memory has no descriptor")?;
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let direct = if dontcache { 0 } else { libc::O_DIRECT };
+        let opened = std::fs::OpenOptions::new().read(true).custom_flags(direct).open(&path);
+        let opened = opened.map_err(|e| format!("{path}: {e}"))?;
+        let buffer = Mapping::aligned(PIECE)?;
+        (0..PIECE).for_each(|page| buffer.write(page));
+        for first in (at..at + n).step_by(PIECE) {
+            let bytes = PIECE.min(at + n - first) * PAGE;
+            let part = libc::iovec { iov_base: buffer.start.cast(), iov_len: bytes };
+            let flags = if dontcache { RWF_DONTCACHE } else { 0 };
+            let (fd, place) = (opened.as_raw_fd(), (first * PAGE) as i64);
+            // SAFETY: the buffer is as long as what is read, and nothing else refers to it.
+            let r = unsafe { libc::preadv2(fd, &part, 1, place, flags) };
+            if r != bytes as isize {
+                return Err(format!("preadv2 gave {r}: {}", Error::last_os_error()));
+            }
+        }
+        Ok(())
+    }
+    /// Says something of pages of the file.
+    pub fn fadvise(&self, at: usize, n: usize, advice: FileAdvice) -> Result<(), String> {
+        let file = self.file.as_ref().ok_or("a region of anonymous memory has no descriptor")?;
+        let advice = match advice {
+            FileAdvice::Normal => libc::POSIX_FADV_NORMAL,
+            FileAdvice::Sequential => libc::POSIX_FADV_SEQUENTIAL,
+            FileAdvice::Random => libc::POSIX_FADV_RANDOM,
+            FileAdvice::WillNeed => libc::POSIX_FADV_WILLNEED,
+            FileAdvice::NoReuse => libc::POSIX_FADV_NOREUSE,
+            FileAdvice::DontNeed => libc::POSIX_FADV_DONTNEED,
+        };
+        let (first, bytes) = ((at * PAGE) as i64, (n * PAGE) as i64);
+        // SAFETY: an open file; no advice changes contents.
+        match unsafe { libc::posix_fadvise(file.as_raw_fd(), first, bytes, advice) } {
+            0 => Ok(()),
+            e => Err(format!("posix_fadvise: {}", Error::from_raw_os_error(e))),
+        }
+    }
+    /// Locks pages, or unlocks them.
+    pub fn lock_part(&self, at: usize, n: usize, lock: bool) -> Result<(), String> {
+        self.at(at + n - 1);
+        let start = self.at(at).cast();
+        // SAFETY: the pages are of the mapping; neither call changes contents.
+        let r = match lock {
+            true => unsafe { libc::mlock(start, n * PAGE) },
+            false => unsafe { libc::munlock(start, n * PAGE) },
+        };
+        checked("mlock", r.into())
     }
 
     fn at(&self, page: usize) -> *mut u8 {
