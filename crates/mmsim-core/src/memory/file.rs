@@ -126,7 +126,7 @@ impl Memory {
     }
 
     /// The file and page number behind a page of the cache.
-    pub(crate) fn file_at(&self, page: PageIdx) -> (FileId, u32) {
+    pub fn file_at(&self, page: PageIdx) -> (FileId, u32) {
         match self.virt.pages.group(page.group()).owner {
             Owner::File(f) => (f, page.0 - self.cache.files[f].base.0),
             o => panic!("{page} belongs to {o:?}, not to a file"),

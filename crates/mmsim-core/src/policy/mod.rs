@@ -6,6 +6,7 @@
 //! differ by their decisions. A policy that does work of its own pays by [`Memory::charge`].
 //! Mapped accesses are not announced; a policy learns about them by scanning, as the kernel must.
 
+pub mod chooser;
 pub mod compaction;
 pub mod daemon;
 mod inspect;

@@ -1,0 +1,175 @@
+//! Choosers: policies of one memory cgroup that name file folios to evict ahead of its LRU.
+//!
+//! cache_ext (SOSP '25) lets a program follow the file folios of a group, keep them on lists of its
+//! own, and offer some of them when the group is reclaimed. What it leaves undone, the LRU does: it
+//! keeps every folio on its lists, knows nothing of the program, and scans for the rest.
+//!
+//! A chooser hears of folios late, and in order. Core writes what happens to them into the journal
+//! of their group; the policy hands that over before it asks, and whenever it has
+//! grown long. Each record has the time, the thread and the flags of its moment, so that a
+//! chooser decides as if it had been called at once.
+//!
+//! A policy that asks holds the choosers ([`ReclaimPolicy::attach_chooser`]), takes one out for a
+//! call, and checks each folio that it names. So a chooser can be wrong without doing harm.
+//!
+//! [`ReclaimPolicy::attach_chooser`]: super::ReclaimPolicy::attach_chooser
+
+use std::fmt;
+use std::path::Path;
+
+use crate::base::id::{MemcgId, NodeId, PageIdx, ThreadId};
+use crate::base::time::SimTime;
+use crate::memory::Memory;
+use crate::phys::frames::FolioId;
+
+/// Folios that a chooser may name in one call (`CACHE_EXT_MAX_EVICT` of the artefact).
+pub const MOST_OFFERED: usize = 32;
+
+/// What happened to a file folio. Migration is none of these: the new folio is unknown to
+/// choosers, and the old one is refused if it is named.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FileFolioEvent {
+    /// It is in the page cache, and neither read nor on a list (`folio_added`).
+    Added,
+    /// A system call used it, or an accessed bit was found as it was unmapped (`folio_accessed`).
+    Accessed,
+    /// It leaves the page cache: by reclaim, by truncation, or with its file (`folio_evicted`).
+    Evicted,
+}
+
+/// A record of a journal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FileFolioRecord {
+    /// When it happened.
+    pub at: SimTime,
+    /// The folio. Its frame may hold another one after [`FileFolioEvent::Evicted`].
+    pub folio: FolioId,
+    /// Its page ([`Memory::file_at`] has the file and the number there).
+    pub page: PageIdx,
+    /// The flags that it had (`phys::frames::flag`). `LOCKED` is set where it is about to be read.
+    pub flags: u32,
+    /// The thread on whose CPU it happened; `None`: one of the kernel, such as kswapd.
+    pub thread: Option<ThreadId>,
+    /// What happened.
+    pub what: FileFolioEvent,
+}
+
+/// A call for candidates (`cache_ext_eviction_ctx`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EvictAsk {
+    /// The group.
+    pub memcg: MemcgId,
+    /// The node that is reclaimed.
+    pub node: NodeId,
+    /// Folios asked for, from 1 to [`MOST_OFFERED`].
+    pub wanted: u32,
+    /// The time.
+    pub now: SimTime,
+    /// The thread that reclaims; `None`: kswapd.
+    pub thread: Option<ThreadId>,
+}
+
+/// Reason for which the run ends: a chooser needs what mmsim does not have.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Uncovered(pub String);
+
+/// A policy that chooses file folios of a group. Its methods see memory and change nothing in it.
+pub trait FileChooser: Send {
+    /// Its name in reports.
+    fn name(&self) -> &str;
+
+    /// The run begins, and the group has it (`init`).
+    ///
+    /// # Errors
+    /// It refuses to be attached, for this reason.
+    fn attach(&mut self, mem: &Memory, memcg: MemcgId) -> Result<(), String> {
+        let _ = (mem, memcg);
+        Ok(())
+    }
+
+    /// What happened since it was told last, in order.
+    ///
+    /// # Errors
+    /// The run cannot go on.
+    fn told(&mut self, mem: &Memory, records: &[FileFolioRecord]) -> Result<(), Uncovered>;
+
+    /// Offers folios to evict, the first one first. It may offer fewer than are wanted, or more, up to
+    /// [`MOST_OFFERED`]; a call that offers more than that ends the asking. `offered` is empty
+    /// when it is called. All that happened before was told.
+    ///
+    /// # Errors
+    /// The run cannot go on.
+    fn choose(
+        &mut self,
+        mem: &Memory,
+        ask: &EvictAsk,
+        offered: &mut Vec<FolioId>,
+    ) -> Result<(), Uncovered>;
+
+    /// What it counted itself, by names that stay the same in a run: calls, fuel, dropped elements.
+    fn tallies(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+}
+
+/// A value that a scenario gives a chooser.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ChooserValue {
+    /// A number. `"pages of max"` became one, and so did `true` and `false`.
+    Number(i64),
+    /// Text.
+    Text(String),
+}
+
+/// A thread as a chooser sees it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ChooserThread {
+    /// Its name.
+    pub name: String,
+    /// The task that it belongs to.
+    pub task: String,
+}
+
+/// What a scenario says of one map of a chooser.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ChooserMap {
+    /// Its size.
+    pub entries: Option<u64>,
+    /// Threads whose numbers are its keys.
+    pub threads: Vec<ThreadId>,
+}
+
+/// What a scenario says of a chooser (`machine.memcg[].cache-ext`).
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ChooserOptions {
+    /// Patterns of the files that it is for, with `*`; none: all files.
+    pub watch: Vec<String>,
+    /// Values of globals, by name.
+    pub set: Vec<(String, ChooserValue)>,
+    /// Maps, by name.
+    pub maps: Vec<(String, ChooserMap)>,
+    /// The program that runs for each entry of a ring buffer, by the buffer.
+    pub on_event: Vec<(String, String)>,
+    /// `memory.max` of the group in pages.
+    pub max_pages: Option<u64>,
+    /// The name of the group.
+    pub group: String,
+    /// The threads of the run, by number.
+    pub threads: Vec<ChooserThread>,
+    /// The seed of the run.
+    pub seed: u64,
+}
+
+/// Makers of choosers that scenarios name by `module`.
+pub trait Choosers: fmt::Debug + Send + Sync {
+    /// The chooser of one run. `name` is what the scenario says, and `file` where that would lie.
+    ///
+    /// # Errors
+    /// There is none, or it is no chooser: what was found, and what to write instead.
+    fn create(
+        &self,
+        name: &str,
+        file: &Path,
+        options: &ChooserOptions,
+    ) -> Result<Box<dyn FileChooser>, String>;
+}
