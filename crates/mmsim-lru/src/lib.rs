@@ -1,6 +1,7 @@
 //! Replacement policies: the classic active/inactive LRU with its history, the multi-generational
 //! LRU, and random eviction.
 
+pub mod chooser;
 pub mod classic;
 pub mod index;
 pub mod mglru;

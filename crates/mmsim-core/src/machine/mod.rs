@@ -57,6 +57,7 @@ use crate::base::time::{SimDuration, SimTime};
 use crate::config::MachineConfig;
 use crate::memory::Memory;
 use crate::phys::gfp::AllocRequest;
+use crate::policy::chooser::{FileChooser, NotAttached};
 use crate::policy::{Arrival, ArrivalKind, ReclaimPolicy};
 use crate::virt::pages::Entry;
 use crate::virt::space::{Counted, Place};
@@ -303,6 +304,29 @@ impl Machine {
         }
         self.mem.lru_drain(&mut *self.policies.lru);
         base
+    }
+
+    /// Gives a group a chooser, before the run.
+    ///
+    /// # Errors
+    /// The chooser refuses to be attached, or the policy of the machine asks none.
+    pub fn attach_chooser(
+        &mut self,
+        memcg: MemcgId,
+        mut chooser: Box<dyn FileChooser>,
+    ) -> Result<(), NotAttached> {
+        chooser.attach(&self.mem, memcg).map_err(NotAttached::Refused)?;
+        match self.policies.lru.attach_chooser(&mut self.mem, memcg, chooser) {
+            true => Ok(()),
+            false => Err(NotAttached::NotAsked),
+        }
+    }
+
+    /// Choosers are told of all that happened.
+    pub(in crate::machine) fn tell_choosers(&mut self) {
+        for memcg in self.mem.memcgs.ids() {
+            self.policies.lru.tell_chooser(&mut self.mem, memcg);
+        }
     }
 
     /// The policy.

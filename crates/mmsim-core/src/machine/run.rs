@@ -291,6 +291,7 @@ impl Machine {
             }
         }
         self.sched.cpus[cpu].resume(me);
+        self.mem.turn_to(cpu, Some(tid));
         self.used(tid);
     }
 
@@ -385,6 +386,7 @@ impl Machine {
     fn switched(&mut self, to: Entity) {
         let cpu = self.mem.acting.cpu;
         let thread = if let Entity::Thread(t) = to { Some(t) } else { None };
+        self.mem.turn_to(cpu, thread);
         if let Some(t) = thread {
             self.used(t);
         }

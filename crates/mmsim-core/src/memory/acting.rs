@@ -3,7 +3,7 @@
 use super::IoDone;
 use super::plug::Plug;
 use crate::backing::Shadow;
-use crate::base::id::{CpuId, NodeId, Pfn};
+use crate::base::id::{CpuId, IndexVec, NodeId, Pfn, ThreadId};
 use crate::base::time::SimTime;
 use crate::config::ZoneKind;
 
@@ -14,6 +14,8 @@ pub struct Acting {
     pub now: SimTime,
     /// The CPU of the thread that acts.
     pub cpu: CpuId,
+    /// The thread that each CPU turned to last; `None`: one of the kernel.
+    pub(super) threads: IndexVec<CpuId, Option<ThreadId>>,
     /// Requests submitted by the current step; the machine queues their ends.
     pub(crate) io: Vec<(SimTime, IoDone)>,
     /// Where stealing raised the watermarks since kswapd was last woken for it.
@@ -28,10 +30,11 @@ pub struct Acting {
 }
 
 impl Acting {
-    pub(super) fn new() -> Acting {
+    pub(super) fn new(cpus: usize) -> Acting {
         Acting {
             now: SimTime::ZERO,
             cpu: CpuId(0),
+            threads: IndexVec::filled(cpus, None),
             io: Vec::new(),
             boosted: None,
             entering: Vec::new(),

@@ -26,6 +26,7 @@ use crate::base::id::{CpuId, Idx as _, IndexVec, MemcgId, SwapSlot};
 use crate::base::rules::MemcgCharges;
 use crate::base::vmstat::{VmEvent, VmStat};
 use crate::config::{MachineConfig, MemcgConfig, PAGE_COUNTER_MAX};
+use crate::memory::journal::Journals;
 use crate::policy::daemon::Control;
 use events::{MemcgEvent, MemcgEvents};
 use life::Life;
@@ -106,6 +107,8 @@ pub struct Memcgs {
     stock_entries: usize,
     /// Stock and kernel memory are part of the usage.
     stock_is_used: bool,
+    /// What happened to file folios of groups with choosers.
+    pub journals: Journals,
     /// The charge under way had to reclaim, and takes no batch.
     had_to_reclaim: bool,
 }
@@ -151,6 +154,7 @@ impl Memcgs {
             stocks: IndexVec::filled(config.cpus as usize, Stock::default()),
             stock_entries: rules.memcg_stock_groups as usize,
             stock_is_used: rules.memcg_charges == MemcgCharges::Kernel,
+            journals: Journals::new(),
             had_to_reclaim: false,
         };
         memcgs.charge_for_groups(CpuId(0));

@@ -10,6 +10,7 @@ use crate::base::vmstat::VmEvent;
 use crate::config::{DEFAULT_DISK, MachineConfig};
 use crate::memory::trace::TraceEvent;
 use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
+use crate::policy::chooser::FileFolioEvent;
 use crate::policy::{Arrival, ArrivalKind, Departure, ReclaimPolicy};
 use crate::virt::pages::{Entry, Owner, pte};
 use std::ops::Range;
@@ -117,6 +118,11 @@ impl Memory {
         std::hint::black_box(folios.fold(0, |seen, f| seen ^ self.frames.bits(f)));
     }
 
+    /// The folio of a page of a file, if it is in the cache.
+    pub fn file_folio_at(&self, page: PageIdx) -> Option<FolioId> {
+        self.folios_at(page.0..page.0 + 1).next()
+    }
+
     /// The folios of those of some pages that are present.
     pub(super) fn folios_at(&self, pages: Range<u32>) -> impl Iterator<Item = FolioId> {
         pages.filter_map(|page| match self.virt.pages.entry(PageIdx(page)) {
@@ -166,6 +172,9 @@ impl Memory {
             let cost = &self.given.cost;
             self.charge(if mapped { cost.t_refault_mapped } else { cost.t_refault_read });
         }
+        if self.memcgs.journals.on() {
+            self.journal_told(policy, FileFolioEvent::Added, folio);
+        }
         policy.folio_entering(self, folio, shadow, how);
         self.tell_of_arrival(page, folio);
         self.lru_add(policy, folio, how);
@@ -173,6 +182,9 @@ impl Memory {
 
     /// Takes an unmapped, clean page out of the cache; the frame is the caller's to free.
     pub(super) fn uncache_file_page(&mut self, folio: FolioId, shadow: Option<Shadow>) {
+        if self.memcgs.journals.on() {
+            self.journal(FileFolioEvent::Evicted, folio);
+        }
         let page = PageIdx(self.frames.rmap[folio]);
         let entry = match shadow {
             Some(s) => Entry::Shadow(self.cache.files.put_shadow(s)),

@@ -21,6 +21,7 @@ use super::Memory;
 use crate::base::id::{PageIdx, Pfn};
 use crate::phys::frames::{FolioId, FrameKind, flag};
 use crate::phys::zone::RunClass;
+use crate::policy::chooser::FileFolioEvent;
 use crate::policy::{Access, ReclaimPolicy};
 use crate::virt::pages::{Entry, pte};
 use std::ops::Range;
@@ -103,10 +104,23 @@ impl Memory {
     /// Records an access through a system call, or one found when a file page is unmapped
     /// (`folio_mark_accessed`): the policy learns of it, and the page is not idle.
     pub fn mark_accessed(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
-        if !self.drops_behind(folio) {
-            policy.folio_accessed(self, folio, Access::Marked);
+        if self.drops_behind(folio) {
+            return;
         }
+        if self.memcgs.journals.on() {
+            self.journal_told(policy, FileFolioEvent::Accessed, folio);
+        }
+        policy.folio_accessed(self, folio, Access::Marked);
         self.clear_idle(folio);
+    }
+
+    /// True if an accessed bit of a mapping of a folio is set. Costs nothing and changes nothing: for
+    /// counts.
+    pub fn has_accessed_bit(&self, folio: FolioId) -> bool {
+        let maps = self.virt.rmap.of(&self.frames, folio);
+        (0..self.virt.rmap.count(&self.frames, folio))
+            .filter_map(|i| self.virt.rmap.nth(maps, i))
+            .any(|page| self.young_at(page))
     }
 
     /// True if a folio has its idle mark: in its flags, or in the PTE of an anonymous page that is

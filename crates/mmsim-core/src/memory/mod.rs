@@ -22,6 +22,7 @@ mod huge;
 mod hugetlb;
 mod idle;
 mod invalidate;
+mod journal;
 mod kernel;
 mod layout;
 mod lazyfree;
@@ -69,6 +70,7 @@ pub use file::FileCache;
 pub use given::Given;
 pub use huge::HUGE_ORDER;
 pub use hugetlb::HugePool;
+pub use journal::Journals;
 pub use kernel::KernelMemory;
 use kernel::KernelNeeds;
 pub use layout::{FrameUse, FreeListLayout, Layout, LayoutError, ZoneLayout};
@@ -167,7 +169,7 @@ impl Memory {
             memcgs: Memcgs::new(config),
             kernel: KernelMemory::default(),
             stats: Stats::new(config),
-            acting: Acting::new(),
+            acting: Acting::new(config.cpus as usize),
             telling: Telling::default(),
             given: Given::new(config, rules),
             zones,

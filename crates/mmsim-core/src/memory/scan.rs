@@ -16,6 +16,7 @@ use crate::base::vmstat::VmEvent;
 use crate::config::ZoneKind;
 use crate::memory::trace::TraceEvent;
 use crate::phys::frames::{FolioId, flag, pages_of};
+use crate::policy::chooser::EvictAsk;
 use crate::policy::request::{ReclaimRequest, Reclaimer};
 
 /// Purpose of a scan that takes folios off lists.
@@ -255,6 +256,20 @@ impl Memory {
             nr_scanned,
             nr_reclaimed,
             priority,
+        });
+        self.settle_kernel();
+    }
+
+    /// Ends a call of a chooser, whose folios were reclaimed.
+    pub fn end_ask(&mut self, ask: &EvictAsk, nr_offered: u64, nr_reclaimed: u64) {
+        self.flush_batch();
+        let EvictAsk { memcg, node, wanted, .. } = *ask;
+        self.emit(|| TraceEvent::MmCacheExtReclaim {
+            node,
+            memcg,
+            nr_wanted: wanted.into(),
+            nr_offered,
+            nr_reclaimed,
         });
         self.settle_kernel();
     }

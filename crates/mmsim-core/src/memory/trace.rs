@@ -241,6 +241,15 @@ trace_events! {
         SimMigrate { pfn: Pfn, target: Pfn, page: Option<PageIdx> },
         /// A CPU turned to a thread, or to background work (`sched:sched_switch`).
         SchedSwitch { cpu: CpuId, thread: Option<ThreadId> },
+        /// The chooser of a group was asked for folios, and those that could go were reclaimed
+        /// (`vmscan:mm_cache_ext_reclaim` of ports of cache_ext).
+        MmCacheExtReclaim {
+            node: NodeId,
+            memcg: MemcgId,
+            nr_wanted: u64,
+            nr_offered: u64,
+            nr_reclaimed: u64,
+        },
         /// A daemon acts on a process or a group: the pages that its victims had in memory and in
         /// swap, or the value of a write (no tracepoint in Linux).
         SimDaemonAct {

@@ -73,6 +73,31 @@ pub struct EvictAsk {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Uncovered(pub String);
 
+/// True if a name matches a pattern, in which `*` stands for any text.
+pub fn matches(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else {
+        return false;
+    };
+    let Some(last) = parts.next_back() else { return rest.is_empty() };
+    for part in parts {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+/// Reason for which a group has no chooser.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NotAttached {
+    /// It refuses, for this reason.
+    Refused(String),
+    /// The policy of the machine asks no chooser.
+    NotAsked,
+}
+
 /// A policy that chooses file folios of a group. Its methods see memory and change nothing in it.
 pub trait FileChooser: Send {
     /// Its name in reports.
@@ -110,6 +135,107 @@ pub trait FileChooser: Send {
     fn tallies(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }
+}
+
+/// Reason for which a folio that was offered stays.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// The call offered more than [`MOST_OFFERED`].
+    Overfull,
+    /// There is no file folio in the frame.
+    NoFolio,
+    /// It is charged to another group.
+    OtherGroup,
+    /// It is on another node.
+    OtherNode,
+    /// The same call offered it before.
+    Twice,
+    /// It is on no list: it waits for one, or somebody else has taken it off.
+    Unlisted,
+    /// It waits to be moved between lists, which holds it.
+    Pinned,
+    /// It is locked into memory.
+    Unevictable,
+    /// It is being read.
+    Locked,
+    /// It is being written.
+    Writeback,
+    /// It is dirty.
+    Dirty,
+}
+
+/// Counts of the calls of one chooser.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ChooserCounts {
+    /// Records of its journal that it was told.
+    pub told: u64,
+    /// Calls for candidates.
+    pub asks: u64,
+    /// Folios that they asked for.
+    pub wanted: u64,
+    /// Folios that it offered.
+    pub offered: u64,
+    /// Folios of these that were evicted.
+    pub evicted: u64,
+    /// Folios of these that stayed, by [`Refusal`].
+    pub refused: [u64; Refusal::ALL.len()],
+    /// Folios of those evicted that had an accessed bit set, which nobody asked for.
+    pub used: u64,
+    /// Passes over the lists of its group that ended with its work.
+    pub ended: u64,
+    /// Passes that its group's lists were too short for: it was not asked, and nothing was scanned.
+    pub spared: u64,
+    /// File folios of its group that the LRU evicted behind it.
+    pub fallback: u64,
+}
+
+impl Refusal {
+    /// All of them, with their names in reports.
+    pub const ALL: [(Refusal, &'static str); 11] = [
+        (Refusal::Overfull, "overfull"),
+        (Refusal::NoFolio, "no_folio"),
+        (Refusal::OtherGroup, "other_group"),
+        (Refusal::OtherNode, "other_node"),
+        (Refusal::Twice, "twice"),
+        (Refusal::Unlisted, "unlisted"),
+        (Refusal::Pinned, "pinned"),
+        (Refusal::Unevictable, "unevictable"),
+        (Refusal::Locked, "locked"),
+        (Refusal::Writeback, "writeback"),
+        (Refusal::Dirty, "dirty"),
+    ];
+}
+
+impl ChooserCounts {
+    /// Counts folios that were offered and stay.
+    pub fn refuse(&mut self, why: Refusal, n: u64) {
+        self.refused[why as usize] += n;
+    }
+
+    /// Folios that were offered and stayed.
+    pub fn all_refused(&self) -> u64 {
+        self.refused.iter().sum()
+    }
+
+    /// Panics if a folio that was offered is neither evicted nor refused.
+    pub fn check(&self, name: &str) {
+        let known = self.evicted + self.all_refused();
+        assert_eq!(self.offered, known, "{name}: offered = evicted + refused");
+        assert!(self.used <= self.evicted, "{name}: used folios were evicted");
+    }
+}
+
+/// A chooser at the end of a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ChooserResult {
+    /// Its name.
+    pub name: String,
+    /// Its group; empty for the root.
+    pub group: String,
+    /// Counts of its calls.
+    pub counts: ChooserCounts,
+    /// What it counted itself.
+    pub tallies: Vec<(&'static str, u64)>,
 }
 
 /// A value that a scenario gives a chooser.
@@ -172,4 +298,26 @@ pub trait Choosers: fmt::Debug + Send + Sync {
         file: &Path,
         options: &ChooserOptions,
     ) -> Result<Box<dyn FileChooser>, String>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_text() {
+        for (pattern, name, is) in [
+            ("tree", "tree", true),
+            ("tree", "tree2", false),
+            ("*", "", true),
+            ("src/*", "src/mm/vmscan.c", true),
+            ("*.c", "src/mm/vmscan.c", true),
+            ("*.c", "src/mm/vmscan.h", false),
+            ("s*m*c", "src/mm/vmscan.c", true),
+            ("a*a", "a", false),
+            ("a*b*b", "ab", false),
+        ] {
+            assert_eq!(matches(pattern, name), is, "{pattern} {name}");
+        }
+    }
 }

@@ -6,6 +6,7 @@ use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
 use crate::memory::Memory;
 use crate::phys::frames::{FolioId, flag};
+use crate::policy::chooser::ChooserResult;
 
 /// Properties of a policy.
 #[derive(Clone, Copy, Debug)]
@@ -82,6 +83,11 @@ pub trait Inspect {
     fn snapshot(&self, mem: &Memory, node: NodeId, memcg: MemcgId) -> LruSnapshot {
         let _ = (mem, node, memcg);
         LruSnapshot::default()
+    }
+    /// The choosers that it asks, and what came of that, by group.
+    fn choosers(&self, mem: &Memory) -> Vec<ChooserResult> {
+        let _ = mem;
+        Vec::new()
     }
     /// Panics, naming ids, if an invariant of the policy does not hold.
     fn check(&self, mem: &Memory) {

@@ -21,6 +21,7 @@ use crate::base::id::{MemcgId, NodeId};
 use crate::memory::{Evicting, Memory, SettledFaults};
 use crate::phys::frames::{FolioId, flag};
 use crate::workload::LruGen;
+use chooser::FileChooser;
 
 /// Pages that one round of reclaim asks for (include/linux/swap.h).
 pub const SWAP_CLUSTER_MAX: u64 = 32;
@@ -245,6 +246,23 @@ pub trait ReclaimPolicy: Inspect + Send {
     /// statistics of theirs has new ones. The default has none.
     fn memory_stat_read(&mut self, mem: &Memory) {
         let _ = mem;
+    }
+
+    /// A group is given a chooser, before the run. False: the policy asks none, and has not taken it.
+    /// One that takes it calls it as [`chooser`] says.
+    fn attach_chooser(
+        &mut self,
+        mem: &mut Memory,
+        memcg: MemcgId,
+        chooser: Box<dyn FileChooser>,
+    ) -> bool {
+        let _ = (mem, memcg, chooser);
+        false
+    }
+
+    /// The chooser of a group is told of all that its journal holds.
+    fn tell_chooser(&mut self, mem: &mut Memory, memcg: MemcgId) {
+        let _ = (mem, memcg);
     }
 
     /// Another policy has taken over all folios: the lists are empty, and passes under way have ended.

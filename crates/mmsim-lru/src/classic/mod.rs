@@ -27,6 +27,7 @@
 //!
 //! - this file: the state, and what happens when a folio comes, goes or is used;
 //! - `config`: the knobs; `formulas`: the arithmetic;
+//! - `ask`: choosers of groups, which are asked ahead of the scans;
 //! - `pass`: one pass over a node: what to scan, in which order;
 //! - `scan`: the scans of an inactive and of an active list;
 //! - `levels`: sizes and costs of a memory cgroup with those below it; `stale`: as old as the kernel's;
@@ -37,6 +38,7 @@
 //! Source: Linux 6.12 mm/vmscan.c, mm/swap.c, mm/workingset.c, and the older versions that
 //! docs/policies.md names. Left out: isolation limits, since a batch is one atomic step here.
 
+mod ask;
 pub mod config;
 pub mod formulas;
 mod lazyfree;
@@ -50,6 +52,7 @@ mod workingset;
 
 use crate::index::{ANON, FILE, LruType, LruvecId, LruvecIds, PerType};
 use crate::shrink::Work;
+use ask::Asked;
 use config::{BalanceModel, ClassicConfig, InactiveRatioScope, NewAnonRotated};
 use formulas::{CostState, PerList, RotateStat};
 use lazyfree::OwnLists;
@@ -61,6 +64,7 @@ use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::trace::TraceEvent;
 use mmsim_core::memory::{Memory, SettledFaults};
 use mmsim_core::phys::frames::{FolioId, FrameKind, ORDER_MASK, flag};
+use mmsim_core::policy::chooser::{ChooserResult, FileChooser};
 use mmsim_core::policy::{
     Access, Arrival, ArrivalKind, Departure, Inspect, LruSnapshot, Move, PolicyTraits,
     ReclaimOutcome, ReclaimPolicy, ReclaimRequest, SWAP_CLUSTER_MAX, arrive_singly,
@@ -131,6 +135,8 @@ pub struct Classic {
     /// Arrivals on their way to the inactive and to the active list.
     back: [Vec<FolioId>; 2],
     packing: Packing,
+    /// Choosers of groups; empty if there are none.
+    choosers: IndexVec<MemcgId, Option<Box<Asked>>>,
     /// Statistics of groups as of the last flush; `None`: they are exact.
     stale: Option<Stale>,
 }
@@ -175,6 +181,7 @@ impl Classic {
             accessed: Vec::new(),
             back: [Vec::new(), Vec::new()],
             packing: Packing::of(mem),
+            choosers: IndexVec::new(),
             stale,
         }
     }
@@ -538,6 +545,20 @@ impl ReclaimPolicy for Classic {
         self.flush_groups(mem);
     }
 
+    fn attach_chooser(
+        &mut self,
+        mem: &mut Memory,
+        memcg: MemcgId,
+        chooser: Box<dyn FileChooser>,
+    ) -> bool {
+        self.attach(mem, memcg, chooser);
+        true
+    }
+
+    fn tell_chooser(&mut self, mem: &mut Memory, memcg: MemcgId) {
+        self.tell(mem, memcg);
+    }
+
     fn set_aside(&mut self) {
         self.passes.iter_mut().for_each(|p| *p = [None, None]);
     }
@@ -628,7 +649,14 @@ impl Inspect for Classic {
         self.pool.is_some()
     }
 
+    fn choosers(&self, mem: &Memory) -> Vec<ChooserResult> {
+        self.chooser_results(mem)
+    }
+
     fn check(&self, mem: &Memory) {
+        for ChooserResult { name, counts, .. } in self.chooser_results(mem) {
+            counts.check(&name);
+        }
         for (lv, lruvec) in self.lruvecs.pairs() {
             let (scope, memcg) = (self.scope_of_lruvec(lv), self.ids.memcg(lv));
             for (l, &tally) in lruvec.tallies.iter().flatten().enumerate() {

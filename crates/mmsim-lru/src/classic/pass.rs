@@ -4,6 +4,7 @@
 //! Source: Linux 6.12 mm/vmscan.c (`shrink_node`, `prepare_scan_control`,
 //! `get_scan_count`, `shrink_lruvec`).
 
+use super::ask::Asking;
 use super::config::{BalanceModel, InactiveRatioScope, ScanRounding, ShadowLimitScope};
 use super::formulas::{
     self, ACTIVE_ANON, ACTIVE_FILE, INACTIVE_ANON, INACTIVE_FILE, PerList, RoundEnd, ScanMode,
@@ -30,17 +31,21 @@ struct Control {
 
 /// The work on one lruvec.
 #[derive(Clone, Debug)]
-struct Work {
-    lv: LruvecId,
-    nr: PerList,
+pub(super) struct Work {
+    pub(super) lv: LruvecId,
+    pub(super) nr: PerList,
     /// Lazily freed pages of a list of their own that are still to scan.
     lazyfree: u64,
     /// Sizes of its lists when it began.
     sizes: PerList,
     targets: PerList,
-    scanned: PerType<u64>,
-    reclaimed: PerType<u64>,
+    pub(super) scanned: PerType<u64>,
+    pub(super) reclaimed: PerType<u64>,
     adjusted: bool,
+    /// The chooser of the group is asked first.
+    pub(super) asking: Option<Asking>,
+    /// Pages that were reclaimed by its choice.
+    pub(super) by_chooser: u64,
 }
 
 impl Work {
@@ -63,8 +68,8 @@ pub(super) struct Pass {
     control: Control,
     /// The walk over the memory cgroups of the scope.
     walk: GroupWalk,
-    work: Option<Work>,
-    reclaimed: u64,
+    pub(super) work: Option<Work>,
+    pub(super) reclaimed: u64,
     /// Place in the pool of easily reclaimed memory.
     pub(super) pool: InPool,
     skipped_deactivate: bool,
@@ -374,6 +379,8 @@ impl Classic {
                 scanned: PerType::default(),
                 reclaimed: PerType::default(),
                 adjusted: false,
+                asking: self.asking(memcg, nr[INACTIVE_FILE]),
+                by_chooser: 0,
             });
             return true;
         }
@@ -464,6 +471,9 @@ impl Classic {
         out: &mut ReclaimOutcome,
     ) {
         let w = pass.work.as_mut().expect("a round needs an lruvec");
+        if w.asking.is_some() {
+            return self.ask_round(mem, req, pass, out);
+        }
         let left = |w: &Work| {
             w.nr[INACTIVE_ANON] + w.nr[INACTIVE_FILE] + w.nr[ACTIVE_FILE] + w.lazyfree > 0
         };
@@ -523,8 +533,28 @@ impl Classic {
 
     /// The last round over the lists of an lruvec is over.
     fn end_lruvec(&mut self, mem: &mut Memory, req: &ReclaimRequest, w: Work) {
+        // Even if the active list was closed: keep it from outgrowing the inactive one.
+        let (lv, memcg, scope) = (w.lv, self.ids.memcg(w.lv), self.scope_of_lruvec(w.lv));
+        self.note_lruvec(mem, req, &w);
+        if mem.has_swap() && self.inactive_anon_is_low(mem, scope, memcg) {
+            self.shrink_active(mem, lv, false, self.cluster, req);
+        }
+        self.shrink_others(mem, req, memcg);
+    }
+
+    /// A chooser has done the work on an lruvec: its lists stay as they are.
+    pub(super) fn leave_lruvec(&mut self, mem: &mut Memory, req: &ReclaimRequest, w: Work) {
+        self.note_lruvec(mem, req, &w);
+        self.shrink_others(mem, req, self.ids.memcg(w.lv));
+    }
+
+    /// Tells what came of the work on an lruvec.
+    fn note_lruvec(&mut self, mem: &mut Memory, req: &ReclaimRequest, w: &Work) {
         let (node, memcg) = (req.node, self.ids.memcg(w.lv));
-        let Work { sizes, targets, scanned, reclaimed, .. } = w;
+        let Work { sizes, targets, scanned, reclaimed, .. } = *w;
+        if !self.choosers.is_empty() {
+            self.note_fallback(memcg, reclaimed[FILE] - w.by_chooser);
+        }
         mem.emit(|| TraceEvent::SimShrinkLruvec {
             node,
             memcg,
@@ -535,16 +565,15 @@ impl Classic {
             scanned: [scanned[ANON], scanned[FILE]],
             reclaimed: [reclaimed[ANON], reclaimed[FILE]],
         });
-        // Even if the active list was closed: keep it from outgrowing the inactive one.
-        let scope = self.scope_of_lruvec(w.lv);
-        if mem.has_swap() && self.inactive_anon_is_low(mem, scope, memcg) {
-            self.shrink_active(mem, w.lv, false, self.cluster, req);
-        }
+    }
+
+    /// Shrinks what else a group has.
+    fn shrink_others(&mut self, mem: &mut Memory, req: &ReclaimRequest, memcg: MemcgId) {
         if memcg == MemcgId(0) && mem.shadow_nodes_listed() > 0 {
             let pages = self.pages_for_shadows(mem);
             mem.limit_shadow_nodes(shrink::shadow_nodes_allowed(pages), req.priority);
         }
-        mem.shrink_compressed(memcg, node, req);
+        mem.shrink_compressed(memcg, req.node, req);
     }
 
     /// The pages whose number limits the root group's shadow nodes: its own, or all that can be

@@ -519,4 +519,8 @@ events! {
     sim_daemon_act = SimDaemonAct { daemon, what, process, memcg, pages }
         "a daemon acts: a signal to a process or a group, or a write; the pages that its victims had \
          in memory and in swap, or that were written";
+    mm_cache_ext_reclaim in vmscan = MmCacheExtReclaim {
+            node, memcg, nr_wanted, nr_offered, nr_reclaimed
+        }
+        "the chooser of a group was asked for folios, and those of its offer that could go went";
 }

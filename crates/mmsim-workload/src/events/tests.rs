@@ -237,6 +237,13 @@ fn drawn(kind: TraceKind, rng: &mut Rng) -> TraceEvent {
             memcg: MemcgId(a as u16),
             pages: n!(),
         },
+        K::MmCacheExtReclaim => E::MmCacheExtReclaim {
+            node,
+            memcg: MemcgId(a as u16),
+            nr_wanted: n!(),
+            nr_offered: n!(),
+            nr_reclaimed: n!(),
+        },
         K::MarkVictim => E::MarkVictim { process: AsId(a as u16), pages: n!() },
         K::MmFilemapAddToPageCache => {
             E::MmFilemapAddToPageCache { file: FileId(n!() as u32), index: n!() as u32, pfn, page }

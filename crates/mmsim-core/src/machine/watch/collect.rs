@@ -215,6 +215,7 @@ impl Machine {
         let l = [0, 1, 2].map(|i| self.record.latency[i].quantiles());
         let memory_stat = self.memory_stat(now);
         let daemons = self.daemon_results();
+        self.tell_choosers();
         RunResult {
             outcome: match (self.course.stuck.take(), self.record.oom.take()) {
                 (Some(s), _) => Outcome::Stuck(s),
@@ -255,6 +256,7 @@ impl Machine {
                 })
                 .collect(),
             daemons,
+            choosers: self.policies.lru.choosers(&self.mem),
             memory_stat,
             aims: self
                 .work

@@ -6,6 +6,7 @@ use crate::base::vmstat::{VmEvent, VmStat};
 pub use crate::machine::watch::disks::FileDisk;
 use crate::machine::watch::swaps::SwapArea;
 use crate::policy::Generation;
+use crate::policy::chooser::ChooserResult;
 use crate::policy::compaction::CompactionStats;
 use crate::policy::daemon::Reason;
 use crate::virt::space::Counted;
@@ -459,6 +460,8 @@ pub struct RunResult {
     pub daemons: Vec<DaemonResult>,
     /// `memory.stat` of each group besides the root: name, counters and gauges.
     pub memory_stat: Vec<(String, Vec<(&'static str, u64)>)>,
+    /// Choosers of groups, in the order of these.
+    pub choosers: Vec<ChooserResult>,
     /// Blocks that workloads asked for.
     pub high_order: HighOrder,
     /// Counters of the compaction strategy, if there is one.
