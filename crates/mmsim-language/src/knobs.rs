@@ -69,6 +69,8 @@ const TABLES: &[(&str, &str, &TableSpec)] = &[
     ("machine", "machine.disk[0]", &tables::DISK),
     ("guests", "machine.host", &tables::HOST),
     ("groups", "machine.memcg[0]", &tables::MEMCG),
+    ("groups", "machine.memcg[0].cache-ext", &tables::CACHE_EXT),
+    ("groups", "machine.memcg[0].cache-ext.maps.NAME", &tables::CACHE_EXT_MAP),
     ("daemons", "daemon[0]", &tables::DAEMON),
     ("daemons", "daemon[0].earlyoom", &tables::EARLYOOM),
     ("daemons", "daemon[0].systemd-oomd", &tables::SYSTEMD_OOMD),

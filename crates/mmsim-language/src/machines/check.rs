@@ -10,7 +10,7 @@ use mmsim_core::workload::{FileSpec, MOST_PAGES, Op};
 use mmsim_workload::work::Pages;
 
 use super::misplaced::{Misplaced, of_task};
-use super::{Catalogue, Registry, build, damon, figures, managed_pages, workloads};
+use super::{Catalogue, Registry, build, choosers, damon, figures, managed_pages, workloads};
 use crate::scenario::policy::NO_COMPACTION;
 use crate::scenario::workload::{MOST_PROCESSES, TaskSpec, WorkloadSpec};
 use crate::scenario::{RunSpec, Scenario};
@@ -36,8 +36,14 @@ pub fn specs_of(scenario: &Scenario, registry: &Registry) -> Result<Vec<RunSpec>
         needs_its_lists(run).map_err(|m| scenario.placed(run, &m.path, m.error))?;
         // Seeds and LRUs change none of the answers.
         let same = |a: &RunSpec| {
-            (&a.machine, &a.tasks, (&a.damon, &a.daemons), &a.compaction)
-                == (&run.machine, &run.tasks, (&run.damon, &run.daemons), &run.compaction)
+            (&a.machine, &a.tasks, (&a.damon, &a.daemons), &a.compaction, &a.choosers)
+                == (
+                    &run.machine,
+                    &run.tasks,
+                    (&run.damon, &run.daemons),
+                    &run.compaction,
+                    &run.choosers,
+                )
         };
         if !asked.is_some_and(same) {
             check(run).map_err(|m| scenario.placed(run, &m.path, m.error))?;
@@ -83,6 +89,7 @@ pub fn sound(run: &RunSpec) -> Result<(), (String, Error)> {
 /// Sysctls that no kernel has, and that need lists of the classic LRU.
 fn needs_its_lists(run: &RunSpec) -> Result<(), Misplaced> {
     needs_own_list(run)?;
+    choosers::check(run)?;
     let vm = &run.machine.vm;
     let refuse = |key: &str, what: &str, help: &str| {
         let error = Error::new(ErrorKind::Scenario, what).help(help);

@@ -65,6 +65,7 @@ impl Policy {
 }
 
 mod check;
+mod choosers;
 mod compaction;
 mod damon;
 mod figures;
@@ -147,6 +148,7 @@ fn build(
         let at = |error| of_task(run, nth, error);
         workloads::load(task, &mut machine).map_err(at)?;
     }
+    choosers::attach(run, &mut machine)?;
     let strategy = compaction::strategy(run, &machine.mem).map_err(|e| {
         let path = format!("compaction.{}", e.key);
         Misplaced::new(&path, Error::plain(format!("{path}: {}", e.message)))

@@ -19,6 +19,7 @@ use mmsim_core::base::settings::{self, Row, Settings};
 use mmsim_core::config::Kernel;
 use mmsim_core::memory::Memory;
 use mmsim_core::policy::ReclaimPolicy;
+use mmsim_core::policy::chooser::Choosers;
 use mmsim_damon::DamonConfig;
 use mmsim_lru::{Classic, ClassicConfig, Mglru, MglruConfig, Random};
 
@@ -244,6 +245,8 @@ pub struct Registry {
     entries: Arc<Vec<Entry>>,
     /// Code of daemons.
     programs: Option<Arc<dyn program::Programs>>,
+    /// Choosers of groups that are modules.
+    choosers: Option<Arc<dyn Choosers>>,
 }
 
 static SHIPPED: LazyLock<Registry> = LazyLock::new(|| {
@@ -274,7 +277,7 @@ static SHIPPED: LazyLock<Registry> = LazyLock::new(|| {
         entry(Slot::Damon, "DAMON", Of::<DamonConfig>(PhantomData)),
         entry(Slot::Rules, "the rules", Of::<KernelRules>(PhantomData)),
     ]);
-    Registry { entries, programs: None }
+    Registry { entries, programs: None, choosers: None }
 });
 
 /// The registry of what mmsim ships.
@@ -309,13 +312,17 @@ impl fmt::Debug for Registry {
 /// Registries are equal if the same calls made them.
 impl PartialEq for Registry {
     fn eq(&self, other: &Self) -> bool {
-        let both = (&self.programs, &other.programs);
-        let same = match both {
-            (None, None) => true,
-            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
-            _ => false,
-        };
-        same && Arc::ptr_eq(&self.entries, &other.entries)
+        same(&self.programs, &other.programs)
+            && same(&self.choosers, &other.choosers)
+            && Arc::ptr_eq(&self.entries, &other.entries)
+    }
+}
+
+fn same<T: ?Sized>(a: &Option<Arc<T>>, b: &Option<Arc<T>>) -> bool {
+    match (a, b) {
+        (None, None) => true,
+        (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+        _ => false,
     }
 }
 
@@ -334,13 +341,24 @@ impl Registry {
         }
         let mut all = Vec::clone(&self.entries);
         all.push(new);
-        Registry { entries: Arc::new(all), programs: self.programs.clone() }
+        Registry { entries: Arc::new(all), ..self.clone() }
     }
 
     /// The registry with code for daemons that scenarios name by `program`.
     #[must_use]
     pub fn with_programs(&self, programs: Arc<dyn program::Programs>) -> Registry {
-        Registry { entries: Arc::clone(&self.entries), programs: Some(programs) }
+        Registry { programs: Some(programs), ..self.clone() }
+    }
+
+    /// The registry with modules that choose file folios, which scenarios name in `cache-ext`.
+    #[must_use]
+    pub fn with_choosers(&self, choosers: Arc<dyn Choosers>) -> Registry {
+        Registry { choosers: Some(choosers), ..self.clone() }
+    }
+
+    /// The maker of choosers that are modules, if there is one.
+    pub(crate) fn choosers(&self) -> Option<&dyn Choosers> {
+        self.choosers.as_deref()
     }
 
     /// The code of daemons, if there is any.

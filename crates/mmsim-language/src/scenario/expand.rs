@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use mmsim_core::config::MachineConfig;
 
+use super::cache_ext::{self, ChooserSpec};
 use super::daemon::{self, DaemonSpec};
 use super::damon::{self, PlacedDamon};
 use super::given::{Given, given};
@@ -44,6 +45,7 @@ pub(super) struct Plan {
     pub(super) tasks: Vec<TaskSpec>,
     pub(super) damon: Vec<PlacedDamon>,
     pub(super) daemons: Vec<DaemonSpec>,
+    pub(super) choosers: Vec<ChooserSpec>,
     pub(super) given: Arc<[(String, String)]>,
     pub(super) files: Arc<[(String, PathBuf)]>,
     pub(super) bounds: bool,
@@ -359,6 +361,7 @@ pub(super) fn plan(
     r.opt_text("about")?;
     r.list("expect")?;
     let mut machine = tables::machine(sources, r.need("machine")?)?;
+    let choosers = cache_ext::choosers(sources, r.need("machine")?, &machine)?;
     let pods = pods::pods(&r, &mut machine)?;
     let mut told = r.table.clone();
     tables::fill_of_kernel(&mut told, machine.kernel);
@@ -391,6 +394,7 @@ pub(super) fn plan(
         tasks,
         damon,
         daemons,
+        choosers,
         given: settings.into(),
         files: files.into(),
         bounds,

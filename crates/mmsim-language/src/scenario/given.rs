@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use mmsim_core::backing::device::DeviceConfig;
 use mmsim_core::config::MachineConfig;
+use mmsim_lru::chooser::BUILTIN;
 
 use super::keys::{Kind, RowTable, RowsOf, TableSpec};
 
@@ -113,7 +114,9 @@ impl Walk<'_> {
                 }
             }
             (v, kind) => {
-                if let (Value::Text(file), Kind::File) = (v, kind) {
+                if let (Value::Text(file), Kind::File) = (v, kind)
+                    && !file.starts_with(BUILTIN)
+                {
                     self.given.files.push((path.to_string(), self.dir.join(file)));
                 }
                 self.set(path.to_string(), text(v, kind));

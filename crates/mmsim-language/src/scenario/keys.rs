@@ -177,6 +177,8 @@ pub enum RowsOf {
     Preset(Slot),
     /// Those of the module that its neighbour names.
     Module,
+    /// Names that only the file beside it knows.
+    Free,
 }
 
 /// The tables of a list whose keys depend on what one of them says.

@@ -10,6 +10,7 @@
 //! docs/scenarios.md is the reference for users; its tables are generated from [`tables`].
 
 mod above;
+pub mod cache_ext;
 pub mod daemon;
 pub mod damon;
 mod depth;
@@ -50,6 +51,7 @@ use std::sync::Arc;
 use mmsim_core::config::MachineConfig;
 
 pub use above::{by_numbers, settings_of};
+pub use cache_ext::ChooserSpec;
 pub use daemon::{CodeSpec, DaemonSpec};
 pub use damon::{DamonContext, DamonSpec};
 pub use expect::GAUGES;
@@ -105,6 +107,8 @@ pub struct RunSpec {
     pub damon: Vec<DamonSpec>,
     /// Programs that watch memory and act.
     pub daemons: Vec<DaemonSpec>,
+    /// Choosers of groups.
+    pub choosers: Vec<ChooserSpec>,
     /// Machine, tasks, monitors and groups as the scenario has them: the path of each key and its
     /// value, defaults filled in. It is for reports; what runs is above.
     pub given: Arc<[(String, String)]>,
@@ -291,6 +295,7 @@ fn spec_of(
         tasks: plan.tasks.clone(),
         damon,
         daemons: plan.daemons.clone(),
+        choosers: plan.choosers.clone(),
         given: plan.given.clone(),
         files: plan.files.clone(),
         bounds: plan.bounds,

@@ -136,6 +136,10 @@ fn form(kind: Kind) -> Json {
                 { "type": "string", "pattern": "^([0-9]+|0x[0-9a-fA-F]+|[YyNn]|on|off|true|false)$" },
             ] },
         }),
+        Kind::Rows(RowTable { rows: RowsOf::Free, .. }) => json!({
+            "type": "object",
+            "additionalProperties": { "type": ["integer", "boolean", "string"] },
+        }),
         Kind::Rows(table) => refer(table.name),
         Kind::Overrides => json!({ "type": "object", "propertyNames": { "pattern": PATH } }),
         Kind::Axes => json!({
@@ -168,7 +172,7 @@ fn rows(table: &RowTable, registry: &Registry) -> Json {
     let rows = match table.rows {
         RowsOf::Machine(rows, _) => rows,
         RowsOf::Preset(slot) => return presets(registry, registry.presets_of(slot)),
-        RowsOf::Module => &[],
+        RowsOf::Module | RowsOf::Free => &[],
     };
     let mut properties = Map::new();
     for row in rows {

@@ -6,7 +6,7 @@ use mmsim_core::policy::chooser::matches;
 
 /// Patterns of names of files; without any, all files are meant.
 #[derive(Clone, Debug, Default)]
-pub struct Watched {
+pub(crate) struct Watched {
     patterns: Vec<String>,
     /// Answers of files that were asked for.
     known: Vec<Option<bool>>,

@@ -221,8 +221,8 @@ impl Classic {
 
     /// What came of all choosers.
     pub(super) fn chooser_results(&self, mem: &Memory) -> Vec<ChooserResult> {
-        let there = self.choosers.pairs().filter_map(|(memcg, a)| Some((memcg, a.as_ref()?)));
-        let result = |(memcg, a): (MemcgId, &Box<Asked>)| ChooserResult {
+        let there = self.choosers.pairs().filter_map(|(memcg, a)| Some((memcg, a.as_deref()?)));
+        let result = |(memcg, a): (MemcgId, &Asked)| ChooserResult {
             name: a.chooser.name().to_string(),
             group: mem.memcgs[memcg].config.name.clone(),
             counts: a.counts,

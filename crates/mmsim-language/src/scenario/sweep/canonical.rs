@@ -11,6 +11,7 @@ use std::hash::Hasher;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use mmsim_lru::chooser::BUILTIN;
 use mmsim_workload::trace;
 use siphasher::sip128::{Hasher128, SipHasher13};
 
@@ -125,13 +126,15 @@ impl Files<'_> {
     /// A hash of a value with its path.
     fn part(self, mut path: SipHasher13, value: &Value, kind: Kind) -> u128 {
         match (value, kind) {
-            (Value::Text(name), Kind::File) => match self.contents.of(&self.dir.join(name)) {
-                Some((bytes, digest)) => {
-                    path.write_u64(bytes);
-                    path.write_u64(digest);
+            (Value::Text(name), Kind::File) if !name.starts_with(BUILTIN) => {
+                match self.contents.of(&self.dir.join(name)) {
+                    Some((bytes, digest)) => {
+                        path.write_u64(bytes);
+                        path.write_u64(digest);
+                    }
+                    None => word(&mut path, "unreadable"),
                 }
-                None => word(&mut path, "unreadable"),
-            },
+            }
             (v, kind) => word(&mut path, &text(v, kind)),
         }
         path.finish128().into()

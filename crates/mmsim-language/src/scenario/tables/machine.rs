@@ -9,6 +9,7 @@ use mmsim_core::config::{
     ZoneKind,
 };
 
+use super::cache_ext::CACHE_EXT;
 use super::key;
 use super::memcg::{MEMCG, memcgs, mount};
 use super::settings::{COSTS, RULES, filled, keys_of};
@@ -88,7 +89,9 @@ rows! {
             ("host", Table(&HOST), Auto("no host: memory is the machine's own"),
             "host of a guest, which takes back memory that is reported free")};
         memcgs: {memcgs(r)?;
-            ("memcg", Tables(&MEMCG), Auto("the root alone"), "memory cgroups below the root")};
+            ("memcg", Tables(&MEMCG), Auto("the root alone"), "memory cgroups below the root"),
+            ("cache-ext", Table(&CACHE_EXT), Auto("none"),
+            "policy that chooses file folios of the root, ahead of the classic LRU: cache_ext has none there")};
         memcg_mount: {mount(r)?;
             ("memcg-mount", Texts, Auto("a bare mount"),
             "options with which the file system of groups is mounted: `memory_recursiveprot` (protection that a group leaves protects those below it), `memory_localevents` (memory.events of a group leaves out those below it)")};

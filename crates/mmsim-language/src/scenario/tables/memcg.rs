@@ -10,6 +10,7 @@ use mmsim_core::config::{Kernel, MemcgConfig, MemcgMount};
 use mmsim_core::memory::memcg_tree::parent_path;
 use mmsim_workload::since::{Since, since};
 
+use super::cache_ext::CACHE_EXT;
 use super::key;
 use crate::scenario::groups::instances;
 use crate::scenario::keys::{Fallback, Kind, TableSpec};
@@ -19,7 +20,7 @@ use crate::scenario::rows::rows;
 use mmsim_base::error::Error;
 
 use Fallback::{Auto, Is, Required};
-use Kind::{Count, Flag, Limit, Text, Time};
+use Kind::{Count, Flag, Limit, Table, Text, Time};
 
 rows! {
     /// `[[machine.memcg]]`.
@@ -55,7 +56,9 @@ rows! {
         until: ("until", Time, Auto("never"),
             "when it is removed, or later: as soon as no process and no group is in it");
         empty: {None; ("empty", Flag, Is("false"),
-            "no process and no group is ever in it; all `count` of them have one row in reports")};
+            "no process and no group is ever in it; all `count` of them have one row in reports"),
+            ("cache-ext", Table(&CACHE_EXT), Auto("none"),
+            "policy that chooses its file folios ahead of the classic LRU")};
     }
 }
 

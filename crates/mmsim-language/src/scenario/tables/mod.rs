@@ -1,6 +1,7 @@
 //! The tables of all keys: what a file holds, its variants, and, in a file each, the machine,
 //! monitors and tasks. [`super::keys`] explains their columns.
 
+mod cache_ext;
 mod contents;
 mod daemon;
 mod damon;
@@ -20,6 +21,7 @@ mod vm;
 mod workloads;
 mod zswap;
 
+pub use cache_ext::*;
 pub use contents::*;
 pub use daemon::*;
 pub use damon::*;
@@ -31,7 +33,9 @@ pub use memcg::*;
 pub use phased::*;
 pub use pod::*;
 pub(crate) use settings::default_of;
-pub use settings::{COMPACTION, COSTS, DAMON_RULES, PARAMETERS, POLICY, ROW_TABLES, RULES};
+pub use settings::{
+    COMPACTION, COSTS, DAMON_RULES, EVENTS, GLOBALS, PARAMETERS, POLICY, ROW_TABLES, RULES,
+};
 pub use sweep::*;
 pub use sysctls::SYSCTLS;
 pub use tasks::*;
@@ -146,7 +150,7 @@ rows! {
 pub fn all_tables() -> Vec<&'static TableSpec> {
     let mut all: Vec<&'static TableSpec> =
         vec![&ROOT, &MACHINE, &NODE, &ZONE, &PCP, &SWAP, &DEVICE, &ZSWAP, &DISK, &VM, &MEMCG];
-    all.push(&HOST);
+    all.extend([&CACHE_EXT, &CACHE_EXT_MAP, &HOST]);
     all.extend([&VARIANT, &EXPECT, &THAN]);
     all.extend([&DAMON, &DAMON_REGION, &DAMON_PAUSE, &DAMON_INTERVALS_GOAL, &DAMOS, &DAMOS_GOAL]);
     all.extend([&DAMOS_FAIL_CHARGE, &DAMOS_WMARKS, &DAMOS_FILTER]);

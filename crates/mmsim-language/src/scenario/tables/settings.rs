@@ -51,6 +51,17 @@ pub static PARAMETERS: RowTable = RowTable {
     rows: RowsOf::Module,
 };
 
+/// Globals of a chooser.
+pub static GLOBALS: RowTable = RowTable {
+    name: "globals",
+    form: "table of names, and numbers, `true`, `false` or strings (`\"pages of max\"`)",
+    rows: RowsOf::Free,
+};
+
+/// Ring buffers of a chooser.
+pub static EVENTS: RowTable =
+    RowTable { name: "events", form: "table of names and programs", rows: RowsOf::Free };
+
 /// The tables of settings that have rows of their own, in the order of the schema.
 pub static ROW_TABLES: &[&RowTable] = &[&POLICY, &COMPACTION, &DAMON_RULES, &COSTS, &RULES];
 

@@ -1,0 +1,84 @@
+//! Choosers of groups: made by the registry or in Rust, and put on the machine.
+
+use std::path::Path;
+
+use mmsim_core::machine::Machine;
+use mmsim_core::policy::chooser::{ChooserOptions, ChooserThread, FileChooser, NotAttached};
+use mmsim_core::workload::{LruGen, Op};
+use mmsim_lru::chooser::{BUILTIN, builtin};
+
+use super::misplaced::{Misplaced, of_task};
+use super::{Policy, RunSpec};
+use crate::scenario::ChooserSpec;
+use mmsim_base::error::{Error, ErrorKind};
+
+/// Gives the groups of a machine their choosers.
+pub(super) fn attach(run: &RunSpec, machine: &mut Machine) -> Result<(), Misplaced> {
+    if run.choosers.is_empty() {
+        return Ok(());
+    }
+    let mut names: Vec<ChooserThread> =
+        machine.thread_names().map(|n| ChooserThread { name: n.into(), task: n.into() }).collect();
+    for (task, threads) in machine.tasks() {
+        threads.iter().for_each(|t| names[t.0 as usize].task = task.to_string());
+    }
+    for spec in &run.choosers {
+        let options = spec.options(run.seed, names.clone()).map_err(|(path, name)| {
+            let title = format!("{path}: there is no task or thread `{name}`, write a name of one");
+            Misplaced::new(path, Error::new(ErrorKind::Scenario, title))
+        })?;
+        let chooser = chooser(run, spec, &options)?;
+        machine.attach_chooser(spec.memcg, chooser).map_err(|why| match why {
+            NotAttached::Refused(why) => refused(&format!("{}.module", spec.path), &why),
+            NotAttached::NotAsked => not_asked(spec),
+        })?;
+    }
+    Ok(())
+}
+
+fn chooser(
+    run: &RunSpec,
+    spec: &ChooserSpec,
+    options: &ChooserOptions,
+) -> Result<Box<dyn FileChooser>, Misplaced> {
+    let path = format!("{}.module", spec.path);
+    if let Some(name) = spec.module.strip_prefix(BUILTIN) {
+        return builtin(name, options)
+            .map_err(|[found, write]| refused(&path, &format!("{found}, write {write}")));
+    }
+    let Some(choosers) = run.registry.choosers() else {
+        let why = format!("modules are not run here, write a name with `{BUILTIN}`");
+        return Err(refused(&path, &why));
+    };
+    let file = run.files.iter().find(|f| f.0 == path).map_or(Path::new(&spec.module), |f| &f.1);
+    choosers.create(&spec.module, file, options).map_err(|why| refused(&path, &why))
+}
+
+fn refused(path: &str, why: &str) -> Misplaced {
+    Misplaced::new(path, Error::new(ErrorKind::Scenario, format!("{path}: {why}")))
+}
+
+fn not_asked(spec: &ChooserSpec) -> Misplaced {
+    let path = &spec.path;
+    let title = format!("{path}: only the classic LRU asks a policy of cache_ext");
+    let help = "name a preset of `classic-`; cache_ext itself asks nobody while MGLRU is on";
+    Misplaced::new(path, Error::new(ErrorKind::Scenario, title).help(help))
+}
+
+/// What can be told of choosers before there is a machine.
+pub(super) fn check(run: &RunSpec) -> Result<(), Misplaced> {
+    let Some(first) = run.choosers.first() else { return Ok(()) };
+    if matches!(Policy::resolve(&run.policy), Ok(Policy::Mglru(_) | Policy::Random)) {
+        return Err(not_asked(first));
+    }
+    let switches = |op: &Op| matches!(op, Op::LruGen(LruGen::Enabled(_)));
+    if let Some(i) = run.tasks.iter().position(|task| task.work.makes(switches)) {
+        let what = "a machine with `cache-ext` keeps the LRU that asks its policy";
+        let error = Error::new(ErrorKind::Scenario, what).help("leave one of them out");
+        return Err(of_task(run, i, error));
+    }
+    for spec in run.choosers.iter().filter(|spec| spec.module.starts_with(BUILTIN)) {
+        chooser(run, spec, &spec.options)?;
+    }
+    Ok(())
+}
