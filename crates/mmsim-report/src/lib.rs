@@ -63,13 +63,13 @@ pub(crate) mod samples;
 
 pub use self::csv::{CSV_HEADER, Rows, Spreadsheet, for_spreadsheets, or_empty};
 pub use document::{
-    AbsentReport, ActReport, AimReport, BelowUseReport, Bounds, ClassReport, DaemonReport,
-    DamonReport, DamonStatReport, DiskReport, Ending, ExpectReport, GenerationReport, KnobValue,
-    LatencyReport, Monitored, OomProcess, OomReport, PhaseReport, PressureReport, QuantilesReport,
-    ReadingReport, RecordReport, Report, ReportError, RunMeta, RunReport, SCHEMA, SchemeReport,
-    ShareReport, StuckReport, StuckThread, SwapDeviceReport, SwapOutReport, SwapReport, TaskReport,
-    ThreadReport, Throughput, TroubleClass, TroubleReport, TruthReport, WhyExample, WhyReport,
-    ZoneReport, json_schema,
+    AbsentReport, ActReport, AimReport, BelowUseReport, Bounds, CacheExtReport, ClassReport,
+    DaemonReport, DamonReport, DamonStatReport, DiskReport, Ending, ExpectReport, GenerationReport,
+    KnobValue, LatencyReport, Monitored, OomProcess, OomReport, PhaseReport, PressureReport,
+    QuantilesReport, ReadingReport, RecordReport, Report, ReportError, RunMeta, RunReport, SCHEMA,
+    SchemeReport, ShareReport, StuckReport, StuckThread, SwapDeviceReport, SwapOutReport,
+    SwapReport, TaskReport, ThreadReport, Throughput, TroubleClass, TroubleReport, TruthReport,
+    WhyExample, WhyReport, ZoneReport, json_schema,
 };
 pub use expect::Expectation;
 pub use notes::Swept;

@@ -1,6 +1,7 @@
 //! Notes for a reader of a report: work that never took memory, runs without reclaim where reclaim
 //! is compared, lists that are too short for the kernel's batches, variants that are the same run.
 
+mod cache_ext;
 mod daemons;
 mod remarks;
 mod settings;
@@ -44,6 +45,7 @@ impl Report {
             let of: Vec<&Group<'_>> = groups.iter().filter(|g| g.scenario == scenario).collect();
             let said = [
                 daemons::acts(&of),
+                cache_ext::policies(&of),
                 unwritten(&of),
                 too_small(&of),
                 unseen(&of),

@@ -349,6 +349,7 @@ impl Missing {
         let instead = match figure.split(['.', '[']).next()? {
             "damon" | "mean_resident_bytes" => "there is no monitor: write `[[damon]]`",
             "daemons" => "there is no daemon: write `[[daemon]]`",
+            "cache_ext" => "no group has a policy of its own: write `cache-ext`",
             "bounds" => "it is computed where a scenario says `bounds = true`",
             "nr_lazyfree" => {
                 "lazily freed pages have no list of their own: write `lazyfree = \"own-list-2015b\"`"

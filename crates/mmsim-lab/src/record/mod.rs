@@ -202,6 +202,7 @@ const UNLIKE: &[Unlike] = &[
         |r| r.compaction.preset != Catalogue.default_compaction(r.machine.kernel),
         "compaction is not carried over, leave it out",
     ),
+    ("machine.memcg", |r| !r.choosers.is_empty(), "cache-ext is not carried over, leave it out"),
     ("daemon", |r| !r.daemons.is_empty(), "daemons are not carried over"),
     ("damon", |r| !r.damon.is_empty(), "monitors are not carried over"),
     ("expect-oom", |r| r.expect_oom, "a recording ends when memory runs out"),

@@ -16,12 +16,12 @@ use super::misplaced::of_task;
 use super::{Misplaced, compaction_knobs, process_name, workloads};
 use crate::scenario::damon::{DamonContext, DamonSpec};
 use crate::scenario::workload::{TaskSpec, WorkloadSpec};
-use crate::scenario::{GAUGES, RunSpec};
+use crate::scenario::{ChooserSpec, GAUGES, RunSpec};
 use mmsim_base::error::Error;
 use mmsim_report::expect::Expectation;
 use mmsim_report::{
-    Bounds, DaemonReport, DamonReport, DamonStatReport, RunMeta, RunReport, SchemeReport,
-    TruthReport,
+    Bounds, CacheExtReport, DaemonReport, DamonReport, DamonStatReport, RunMeta, RunReport,
+    SchemeReport, TruthReport,
 };
 
 /// Asks the shape of each run for the figures of all expectations that are about it.
@@ -107,6 +107,8 @@ pub(super) fn shape(run: &RunSpec) -> Result<RunReport, Misplaced> {
     let mut report = RunReport::from_result(meta, &result);
     report.damon = run.damon.iter().map(monitor).collect();
     report.daemons = run.daemons.iter().map(|_| daemon()).collect();
+    let group = |c: &ChooserSpec| CacheExtReport::idle(&c.options.group);
+    report.cache_ext = run.choosers.iter().map(group).collect();
     let several = phases.windows(2).any(|p| p[0].0 != p[1].0);
     for (task, phase) in phases {
         let of = &report.tasks[task];

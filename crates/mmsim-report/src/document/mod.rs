@@ -4,6 +4,7 @@
 //! reader must check `schema`, which grows when a key changes its meaning; a key that is
 //! new does not make it grow. Times are whole nanoseconds of simulated time.
 
+mod cache_ext;
 mod daemon;
 mod damon;
 mod ending;
@@ -18,6 +19,7 @@ mod why;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use cache_ext::CacheExtReport;
 pub use daemon::{AbsentReport, ActReport, BelowUseReport, DaemonReport};
 pub use damon::{DamonReport, DamonStatReport, SchemeReport, TruthReport};
 pub use ending::{Ending, OomProcess, OomReport, StuckReport, StuckThread};

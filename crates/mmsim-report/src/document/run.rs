@@ -13,6 +13,7 @@ use mmsim_damon::truth::TruthMap;
 use mmsim_damon::{Applied, DamonConfig, MonitoringAttrs, Snapshot};
 use mmsim_why::Verdicts;
 
+use super::cache_ext::CacheExtReport;
 use super::daemon::DaemonReport;
 use super::damon::DamonReport;
 use super::ending::{Ending, OomReport, StuckReport};
@@ -90,6 +91,9 @@ pub struct RunReport {
     /// Results of each program that watches memory and acts, if there are any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub daemons: Vec<DaemonReport>,
+    /// Results of the policies that groups have by `cache-ext`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cache_ext: Vec<CacheExtReport>,
     /// Aims of tasks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aims: Vec<AimReport>,
@@ -390,6 +394,7 @@ impl RunReport {
         let oom_ns = oom.as_ref().map(|o: &OomReport| o.at_ns);
         RunReport {
             daemons: DaemonReport::all(&result.daemons, oom_ns),
+            cache_ext: result.choosers.iter().map(CacheExtReport::from).collect(),
             scenario: meta.scenario,
             variant: meta.variant,
             axes: meta.axes.into_iter().collect(),

@@ -138,6 +138,8 @@ fn refusal(run: &RunSpec) -> Result<Option<String>, Error> {
         "monitors sample pages themselves: a region of a miniature has too few to be sampled again"
     } else if !run.daemons.is_empty() {
         "daemons read sizes and pressure of the whole machine, and act by the clock"
+    } else if !run.choosers.is_empty() {
+        "a policy of cache_ext gives up to 32 folios a call, whatever the size of its group"
     } else if run.bounds {
         "bounds need every access (`--set bounds=false` leaves them out)"
     } else if run.why {

@@ -1,0 +1,83 @@
+//! Results of choosers of groups.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use mmsim_core::policy::chooser::{ChooserResult, Refusal};
+
+use crate::pairs::Pairs;
+
+/// Results of the policy that a group has by `cache-ext`. Numbers are of folios, which are pages, but
+/// for calls.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct CacheExtReport {
+    /// Its name.
+    pub name: String,
+    /// The group; empty: the root, which cache_ext does not serve.
+    pub memcg: String,
+    /// Events that it was told: folios that came, were used, or left.
+    pub told: u64,
+    /// Calls for folios.
+    pub asks: u64,
+    /// Folios that these asked for.
+    pub wanted: u64,
+    /// Folios that it offered.
+    pub offered: u64,
+    /// Folios that it offered and that were evicted.
+    pub evicted: u64,
+    /// Folios that it offered and that stayed, by the reason.
+    pub refused: Pairs<u64>,
+    /// Evicted ones with an accessed bit set: they were used through a mapping, which it is not told.
+    pub used: u64,
+    /// Passes over the group that it ended: it freed more than 80 % of what they were to scan.
+    pub ended: u64,
+    /// Passes that had nothing to ask for, since the inactive list was too short.
+    pub spared: u64,
+    /// File pages of the group that the LRU evicted behind it.
+    pub fallback: u64,
+    /// What it counted itself.
+    #[serde(default, skip_serializing_if = "Pairs::is_empty")]
+    pub tallies: Pairs<u64>,
+}
+
+impl CacheExtReport {
+    /// A policy of a group that was never asked.
+    pub fn idle(memcg: &str) -> CacheExtReport {
+        let none = Refusal::ALL.iter().map(|&(_, name)| (name, 0)).collect();
+        CacheExtReport { memcg: memcg.to_string(), refused: none, ..CacheExtReport::default() }
+    }
+
+    /// The share of the LRU in the evictions of file pages of the group; `None`: there were none.
+    pub fn fallback_share(&self) -> Option<f64> {
+        let all = self.evicted + self.fallback;
+        (all > 0).then(|| self.fallback as f64 / all as f64)
+    }
+
+    /// Folios that it offered and that stayed.
+    pub fn all_refused(&self) -> u64 {
+        self.refused.iter().map(|(_, n)| n).sum()
+    }
+}
+
+impl From<&ChooserResult> for CacheExtReport {
+    fn from(r: &ChooserResult) -> Self {
+        let c = &r.counts;
+        let refused = Refusal::ALL.iter().map(|&(why, name)| (name, c.refused[why as usize]));
+        CacheExtReport {
+            name: r.name.clone(),
+            memcg: r.group.clone(),
+            told: c.told,
+            asks: c.asks,
+            wanted: c.wanted,
+            offered: c.offered,
+            evicted: c.evicted,
+            refused: refused.collect(),
+            used: c.used,
+            ended: c.ended,
+            spared: c.spared,
+            fallback: c.fallback,
+            tallies: r.tallies.iter().copied().collect(),
+        }
+    }
+}
