@@ -24,7 +24,9 @@ use std::fmt::Write as _;
 use std::io;
 
 use super::counters;
-use super::document::{LatencyReport, PressureReport, Report, RunReport, TaskReport, Throughput};
+use super::document::{
+    CacheExtReport, LatencyReport, PressureReport, Report, RunReport, TaskReport, Throughput,
+};
 use super::pairs::Pairs;
 
 /// The first line.
@@ -283,6 +285,9 @@ impl RunReport {
             for (name, &value) in stat.iter() {
                 rows.some("memory_stat", &format!("{group}.{name}"), value);
             }
+        }
+        for (name, n) in self.cache_ext.iter().flat_map(CacheExtReport::named) {
+            rows.row("cache_ext", &name, n);
         }
         self.tasks.iter().for_each(|task| rows.task(task));
         for sentence in &self.assumed {

@@ -23,6 +23,7 @@ const PARTS: &[&str] = &[
     "compaction",
     "damon",
     "daemons",
+    "cache_ext",
     "memory_stat",
     "tasks",
     "threads",

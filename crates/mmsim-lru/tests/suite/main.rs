@@ -1,5 +1,6 @@
 //! The policies, against models that know nothing of them, worked examples and witnesses.
 
+mod chooser;
 mod classic;
 mod contract;
 mod harness;

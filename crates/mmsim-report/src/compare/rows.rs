@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use super::Options;
 use crate::derived::{Figure, Scope};
-use crate::document::RunReport;
+use crate::document::{CacheExtReport, RunReport};
 use crate::estimate_fields;
 use crate::statistics::{Estimate, paired_change, paired_difference};
 
@@ -213,6 +213,9 @@ fn of_run(run: &RunReport, scope: &Scope<'_>, options: Options<'_>) -> Vec<Value
                 let counts = !["memory.current", "memory.swap.current"].contains(&name);
                 all.push(("memory_stat", format!("{group}.{name}"), value as f64, counts));
             }
+        }
+        for (name, n) in run.cache_ext.iter().flat_map(CacheExtReport::named) {
+            all.push(("cache_ext", name, n as f64, true));
         }
     }
     all

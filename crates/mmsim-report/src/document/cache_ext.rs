@@ -48,6 +48,26 @@ impl CacheExtReport {
         CacheExtReport { memcg: memcg.to_string(), refused: none, ..CacheExtReport::default() }
     }
 
+    /// Its numbers with their names: `search.offered`, `search.refused.dirty`.
+    pub(crate) fn named(&self) -> Vec<(String, u64)> {
+        let counts = [
+            ("told", self.told),
+            ("asks", self.asks),
+            ("wanted", self.wanted),
+            ("offered", self.offered),
+            ("evicted", self.evicted),
+            ("used", self.used),
+            ("ended", self.ended),
+            ("spared", self.spared),
+            ("fallback", self.fallback),
+        ];
+        let counts = counts.into_iter().map(|(name, n)| (name.to_string(), n));
+        let refused = self.refused.iter().map(|(why, &n)| (format!("refused.{why}"), n));
+        let tallies = self.tallies.iter().map(|(name, &n)| (format!("tallies.{name}"), n));
+        let all = counts.chain(refused).chain(tallies);
+        all.map(|(name, n)| (format!("{}.{name}", self.memcg), n)).collect()
+    }
+
     /// The share of the LRU in the evictions of file pages of the group; `None`: there were none.
     pub fn fallback_share(&self) -> Option<f64> {
         let all = self.evicted + self.fallback;
