@@ -24,8 +24,8 @@ mod killers;
 mod readme;
 mod record;
 mod trees;
-mod why;
 mod uncached;
+mod why;
 mod zswap;
 
 /// The folder of the repository.
