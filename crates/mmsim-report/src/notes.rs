@@ -310,7 +310,7 @@ fn without_reclaim(groups: &[&Group<'_>]) -> Vec<String> {
     if !reclaim.contains(&true) || other.contains(&true) || blocks {
         return Vec::new();
     }
-    let stolen = |r: &&RunReport| r.vmstat.any(VmEvent::RECLAIMED);
+    let stolen = |r: &&RunReport| r.has_reclaimed();
     let none: Vec<&Group<'_>> = groups
         .iter()
         .copied()

@@ -89,6 +89,11 @@ fn blocks_about_compressed_swap() {
 }
 
 #[test]
+fn blocks_about_cache_ext() {
+    assert_eq!(blocks("docs/cache-ext.md", &root()), 1);
+}
+
+#[test]
 fn blocks_about_groups() {
     assert_eq!(blocks("docs/groups.md", &root()), 1);
 }

@@ -23,10 +23,8 @@ pub(super) fn attach(run: &RunSpec, machine: &mut Machine) -> Result<(), Misplac
         threads.iter().for_each(|t| names[t.0 as usize].task = task.to_string());
     }
     for spec in &run.choosers {
-        let options = spec.options(run.seed, names.clone()).map_err(|(path, name)| {
-            let title = format!("{path}: there is no task or thread `{name}`, write a name of one");
-            Misplaced::new(path, Error::new(ErrorKind::Scenario, title))
-        })?;
+        let options = spec.options(run.seed, names.clone());
+        let options = options.map_err(|(path, name)| no_thread(&path, &name))?;
         let chooser = chooser(run, spec, &options)?;
         machine.attach_chooser(spec.memcg, chooser).map_err(|why| match why {
             NotAttached::Refused(why) => refused(&format!("{}.module", spec.path), &why),
@@ -58,6 +56,18 @@ fn refused(path: &str, why: &str) -> Misplaced {
     Misplaced::new(path, Error::new(ErrorKind::Scenario, format!("{path}: {why}")))
 }
 
+fn no_thread(path: &str, name: &str) -> Misplaced {
+    refused(path, &format!("there is no task or thread `{name}`, write a name of one"))
+}
+
+/// True if a name may be that of a process, or of a thread of one: `task`, `task-1`, `task/0`.
+fn is_of_run(run: &RunSpec, name: &str) -> bool {
+    let tasks = run.tasks.iter().map(|t| &t.name);
+    let mut all = tasks.chain(run.daemons.iter().map(|d| &d.process.name));
+    let is_of = |rest: &str| rest.is_empty() || rest.starts_with(['-', '/']);
+    all.any(|task| name.strip_prefix(task.as_str()).is_some_and(is_of))
+}
+
 fn not_asked(spec: &ChooserSpec) -> Misplaced {
     let path = &spec.path;
     let title = format!("{path}: only the classic LRU asks a policy of cache_ext");
@@ -76,6 +86,13 @@ pub(super) fn check(run: &RunSpec) -> Result<(), Misplaced> {
         let what = "a machine with `cache-ext` keeps the LRU that asks its policy";
         let error = Error::new(ErrorKind::Scenario, what).help("leave one of them out");
         return Err(of_task(run, i, error));
+    }
+    for spec in &run.choosers {
+        for (map, names) in &spec.threads {
+            if let Some(name) = names.iter().find(|name| !is_of_run(run, name)) {
+                return Err(no_thread(&format!("{}.maps.{map}.threads", spec.path), name));
+            }
+        }
     }
     for spec in run.choosers.iter().filter(|spec| spec.module.starts_with(BUILTIN)) {
         chooser(run, spec, &spec.options)?;

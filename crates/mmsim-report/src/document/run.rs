@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use mmsim_core::base::id::PAGE_SIZE;
+use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::config::{MachineConfig, SwapConfig};
 use mmsim_core::machine::result::{FileDisk, Outcome, RunResult};
 use mmsim_core::machine::snapshot::SwapArea;
@@ -383,6 +384,11 @@ impl RunMeta {
 }
 
 impl RunReport {
+    /// True if reclaim evicted pages, by its scans or by the choice of a policy.
+    pub(crate) fn has_reclaimed(&self) -> bool {
+        self.vmstat.any(VmEvent::RECLAIMED) || self.cache_ext.iter().any(|c| c.evicted > 0)
+    }
+
     /// The report of a finished run.
     pub fn from_result(meta: RunMeta, result: &RunResult) -> Self {
         let (outcome, oom, stuck, panic) = match &result.outcome {

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mmsim_core::base::vmstat::VmEvent;
 
 use crate::document::{Report, RunReport};
 
@@ -34,7 +33,7 @@ impl Report {
 /// True if a run did its work without reclaim, and is about nothing else: blocks, or a monitor.
 pub(super) fn is_idle(r: &RunReport) -> bool {
     let about_others = r.compaction.is_some() || !r.damon.is_empty();
-    r.outcome.is_whole() && !about_others && !r.vmstat.any(VmEvent::RECLAIMED)
+    r.outcome.is_whole() && !about_others && !r.has_reclaimed()
 }
 
 /// The remark that no run reclaimed anything.
