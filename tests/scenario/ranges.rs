@@ -5,6 +5,7 @@
 //! The cases are made from the tables of keys, so that a key that is added is tested as well.
 
 mod daemons;
+mod groups;
 
 use crate::validator::Validator;
 use mmsim::Scenario;
@@ -77,7 +78,8 @@ fn place(t: &TableSpec) -> Place {
         let before = format!("{MACHINE}{PHASED}{REGIONS}[[task.steps]]\n");
         return at(before, "task[0].steps[0].", &given, "");
     }
-    if let Some((before, path, given)) = daemons::place(t.title) {
+    if let Some((before, path, given)) = daemons::place(t.title).or_else(|| groups::place(t.title))
+    {
         return at(format!("{MACHINE}{before}"), path, given, TASK);
     }
     match t.title {
@@ -116,9 +118,6 @@ fn place(t: &TableSpec) -> Place {
         "[[machine.disk]]" => {
             let given = [("device", "\"hdd\"")];
             at(format!("{MACHINE}[[machine.disk]]\n"), "machine.disk[0].", &given, TASK)
-        }
-        "[[machine.memcg]]" => {
-            at(format!("{MACHINE}[[machine.memcg]]\n"), "machine.memcg[0].", &[], TASK)
         }
         "[[variant]]" => at(format!("{MACHINE}[[variant]]\n"), "variant[0].", &[], TASK),
         "[[task]]" => {
@@ -239,6 +238,7 @@ fn outside(kind: Kind) -> Vec<String> {
         }
         Kind::Rate => &["5", "\"150MB\"", "\"0B/s\"", "\"-1MB/s\"", "\"fast\"", "{}"],
         Kind::Count(..) | Kind::Counts(..) => &["-1", "1.5", "\"1\"", "true", "[1]", "inf"],
+        Kind::CountOr(_) => &["0", "1.5", "\"a\"", "true"],
         Kind::Whole(..) => &["1.5", "\"1\"", "true", "[1]", "inf"],
         Kind::Number(..) => &["-0.1", "nan", "inf", "\"1\"", "true", "[]"],
         Kind::Flag => &["1", "\"true\"", "[]"],
@@ -401,6 +401,7 @@ fn several(path: &str, kind: Kind) -> Vec<String> {
             all.dedup();
             all.iter().map(u64::to_string).collect()
         }
+        Kind::CountOr(_) => words(&["1", "8"]),
         Kind::Whole(lo, hi) => [lo, 0, 1, hi].map(|n| n.to_string()).to_vec(),
         Kind::Number(lo, hi) => [lo, lo + (hi - lo) / 4.0, lo + (hi - lo) / 2.0, hi]
             .iter()
@@ -448,6 +449,9 @@ fn several(path: &str, kind: Kind) -> Vec<String> {
         Kind::Rows(t) if t.name == "damon-rules" => {
             words(&["{ preset = \"damon-v6.1\" }", "{ preset = \"damon-v6.12\" }"])
         }
+        Kind::Regions(_) if path.ends_with("maps") => {
+            words(&["{ a = { entries = 10 } }", "{ a = { entries = 11 } }"])
+        }
         Kind::Regions(_) => words(&["{ a = { pages = 10 } }", "{ a = { pages = 11 } }"]),
         Kind::Steps(_) => words(&[
             "[{ do = \"touch\", region = \"a\" }]",
@@ -466,6 +470,7 @@ fn tables(path: &str) -> Vec<String> {
             "[{ kind = \"Normal\", managed = \"64MiB\" }]",
             "[{ kind = \"Normal\", managed = \"32MiB\" }]",
         ],
+        "cache-ext" => &["{ module = \"builtin:mru\" }", "{ module = \"builtin:fifo\" }"],
         "node" => &["[{ memory = \"64MiB\" }]", "[{ memory = \"32MiB\" }, { memory = \"32MiB\" }]"],
         "swap" => &["{ size = \"1MiB\" }", "{ size = \"2MiB\" }"],
         "pcp" => &["{ high = 0, batch = 1 }", "{ high = 8, batch = 2 }"],

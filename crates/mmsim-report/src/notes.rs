@@ -310,12 +310,9 @@ fn without_reclaim(groups: &[&Group<'_>]) -> Vec<String> {
     if !reclaim.contains(&true) || other.contains(&true) || blocks {
         return Vec::new();
     }
-    let stolen = |r: &&RunReport| r.has_reclaimed();
-    let none: Vec<&Group<'_>> = groups
-        .iter()
-        .copied()
-        .filter(|g| !g.variants.iter().flat_map(|v| &v.runs).any(stolen))
-        .collect();
+    let reclaims =
+        |g: &&Group<'_>| g.variants.iter().flat_map(|v| &v.runs).any(|r| r.has_reclaimed());
+    let none: Vec<&Group<'_>> = groups.iter().copied().filter(|g| !reclaims(g)).collect();
     if none.is_empty() {
         return Vec::new();
     }

@@ -1,7 +1,7 @@
 //! Places of the tables of daemons.
 
 /// The text before the keys of a table, behind the machine's; its path; what its keys need.
-type Place = (String, &'static str, &'static [(&'static str, &'static str)]);
+pub(super) type Place = (String, &'static str, &'static [(&'static str, &'static str)]);
 
 const RULE: &str = "{ when = \"meminfo.MemFree < 1\", do = { swappiness = \"1\" } }";
 const GROUP: &str = "memcg = [{ name = \"a\" }]\n";

@@ -322,7 +322,7 @@ impl Machine {
         }
     }
 
-    /// Choosers are told of all that happened.
+    /// Hands all journals over to their choosers.
     pub(in crate::machine) fn tell_choosers(&mut self) {
         for memcg in self.mem.memcgs.ids() {
             self.policies.lru.tell_chooser(&mut self.mem, memcg);

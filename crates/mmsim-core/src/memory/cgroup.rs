@@ -107,7 +107,7 @@ pub struct Memcgs {
     stock_entries: usize,
     /// Stock and kernel memory are part of the usage.
     stock_is_used: bool,
-    /// What happened to file folios of groups with choosers.
+    /// Events of file folios of groups with choosers.
     pub journals: Journals,
     /// The charge under way had to reclaim, and takes no batch.
     had_to_reclaim: bool,

@@ -13,7 +13,7 @@ use crate::phys::frames::{FolioId, FrameKind, flag};
 use crate::policy::ReclaimPolicy;
 use crate::policy::chooser::{FileFolioEvent, FileFolioRecord};
 
-/// Records after which the chooser is told of them, asked or not.
+/// Records after which the chooser gets them, wanted or not.
 const MOST_RECORDS: usize = 4096;
 
 /// The journals of all groups.
@@ -23,7 +23,7 @@ pub struct Journals {
     on: bool,
     /// Records of each group; `None`: it has no chooser.
     of: IndexVec<MemcgId, Option<Vec<FileFolioRecord>>>,
-    /// Records after which the chooser is told.
+    /// Records after which the chooser gets them.
     most: usize,
 }
 
@@ -57,7 +57,7 @@ impl Journals {
         self.of[memcg].as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Gives the room of records that were told back.
+    /// Gives the room of records back, which the chooser has.
     pub fn give(&mut self, memcg: MemcgId, mut told: Vec<FileFolioRecord>) {
         told.clear();
         if let Some(records) = &mut self.of[memcg]
@@ -85,7 +85,7 @@ impl Memory {
         self.acting.threads[cpu] = thread;
     }
 
-    /// A folio was put into the page cache or used. A long journal is told.
+    /// A folio was put into the page cache or used. A long journal goes to the chooser.
     #[inline(never)]
     pub(super) fn journal_told(
         &mut self,

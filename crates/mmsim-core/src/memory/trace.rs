@@ -241,7 +241,7 @@ trace_events! {
         SimMigrate { pfn: Pfn, target: Pfn, page: Option<PageIdx> },
         /// A CPU turned to a thread, or to background work (`sched:sched_switch`).
         SchedSwitch { cpu: CpuId, thread: Option<ThreadId> },
-        /// The chooser of a group was asked for folios, and those that could go were reclaimed
+        /// The chooser of a group offered folios, and those that could go were reclaimed
         /// (`vmscan:mm_cache_ext_reclaim` of ports of cache_ext).
         MmCacheExtReclaim {
             node: NodeId,

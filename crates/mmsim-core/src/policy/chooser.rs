@@ -25,7 +25,7 @@ use crate::phys::frames::FolioId;
 /// Folios that a chooser may name in one call (`CACHE_EXT_MAX_EVICT` of the artefact).
 pub const MOST_OFFERED: usize = 32;
 
-/// What happened to a file folio. Migration is none of these: the new folio is unknown to
+/// Event in the life of a file folio. Migration is none of these: the new folio is unknown to
 /// choosers, and the old one is refused if it is named.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FileFolioEvent {
@@ -50,7 +50,7 @@ pub struct FileFolioRecord {
     pub flags: u32,
     /// The thread on whose CPU it happened; `None`: one of the kernel, such as kswapd.
     pub thread: Option<ThreadId>,
-    /// What happened.
+    /// The event.
     pub what: FileFolioEvent,
 }
 
@@ -112,7 +112,7 @@ pub trait FileChooser: Send {
         Ok(())
     }
 
-    /// What happened since it was told last, in order.
+    /// Takes the events since the last call, in order.
     ///
     /// # Errors
     /// The run cannot go on.
@@ -120,7 +120,7 @@ pub trait FileChooser: Send {
 
     /// Offers folios to evict, the first one first. It may offer fewer than are wanted, or more, up to
     /// [`MOST_OFFERED`]; a call that offers more than that ends the asking. `offered` is empty
-    /// when it is called. All that happened before was told.
+    /// when it is called, and the chooser has all events before the call.
     ///
     /// # Errors
     /// The run cannot go on.
@@ -131,7 +131,7 @@ pub trait FileChooser: Send {
         offered: &mut Vec<FolioId>,
     ) -> Result<(), Uncovered>;
 
-    /// What it counted itself, by names that stay the same in a run: calls, fuel, dropped elements.
+    /// Counts of its own, by names that stay the same in a run: calls, fuel, dropped elements.
     fn tallies(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }
@@ -150,7 +150,7 @@ pub enum Refusal {
     OtherNode,
     /// The same call offered it before.
     Twice,
-    /// It is on no list: it waits for one, or somebody else has taken it off.
+    /// It is on no list: it waits for one, or another user has taken it off.
     Unlisted,
     /// It waits to be moved between lists, which holds it.
     Pinned,
@@ -167,7 +167,7 @@ pub enum Refusal {
 /// Counts of the calls of one chooser.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ChooserCounts {
-    /// Records of its journal that it was told.
+    /// Records of its journal that it got.
     pub told: u64,
     /// Calls for candidates.
     pub asks: u64,
@@ -179,7 +179,7 @@ pub struct ChooserCounts {
     pub evicted: u64,
     /// Folios of these that stayed, by [`Refusal`].
     pub refused: [u64; Refusal::ALL.len()],
-    /// Folios of those evicted that had an accessed bit set, which nobody asked for.
+    /// Folios of those evicted that had an accessed bit set, which this reclaim ignores.
     pub used: u64,
     /// Passes over the lists of its group that ended with its work.
     pub ended: u64,
@@ -234,7 +234,7 @@ pub struct ChooserResult {
     pub group: String,
     /// Counts of its calls.
     pub counts: ChooserCounts,
-    /// What it counted itself.
+    /// Counts of its own.
     pub tallies: Vec<(&'static str, u64)>,
 }
 
@@ -256,7 +256,7 @@ pub struct ChooserThread {
     pub task: String,
 }
 
-/// What a scenario says of one map of a chooser.
+/// Settings of one map of a chooser.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ChooserMap {
     /// Its size.
@@ -265,7 +265,7 @@ pub struct ChooserMap {
     pub threads: Vec<ThreadId>,
 }
 
-/// What a scenario says of a chooser (`machine.memcg[].cache-ext`).
+/// Settings of a chooser (`machine.memcg[].cache-ext`).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ChooserOptions {
     /// Patterns of the files that it is for, with `*`; none: all files.
@@ -288,6 +288,17 @@ pub struct ChooserOptions {
 
 /// Makers of choosers that scenarios name by `module`.
 pub trait Choosers: fmt::Debug + Send + Sync {
+    /// Looks at a file before any run begins, so that an error has its place.
+    ///
+    /// # Errors
+    /// There is none, or it is no chooser.
+    fn check(&self, name: &str, file: &Path) -> Result<(), String> {
+        match file.is_file() {
+            true => Ok(()),
+            false => Err(format!("there is no file `{name}`, write one relative to the scenario")),
+        }
+    }
+
     /// The chooser of one run. `name` is what the scenario says, and `file` where that would lie.
     ///
     /// # Errors

@@ -260,7 +260,7 @@ pub trait ReclaimPolicy: Inspect + Send {
         false
     }
 
-    /// The chooser of a group is told of all that its journal holds.
+    /// Hands the journal of a group over to its chooser.
     fn tell_chooser(&mut self, mem: &mut Memory, memcg: MemcgId) {
         let _ = (mem, memcg);
     }

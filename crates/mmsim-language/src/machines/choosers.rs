@@ -41,15 +41,22 @@ fn chooser(
 ) -> Result<Box<dyn FileChooser>, Misplaced> {
     let path = format!("{}.module", spec.path);
     if let Some(name) = spec.module.strip_prefix(BUILTIN) {
-        return builtin(name, options)
-            .map_err(|[found, write]| refused(&path, &format!("{found}, write {write}")));
+        return builtin(name, options).map_err(|bad| {
+            let path = format!("{}.{}", spec.path, bad.key);
+            refused(&path, &format!("{}, write {}", bad.found, bad.write))
+        });
     }
     let Some(choosers) = run.registry.choosers() else {
         let why = format!("modules are not run here, write a name with `{BUILTIN}`");
         return Err(refused(&path, &why));
     };
-    let file = run.files.iter().find(|f| f.0 == path).map_or(Path::new(&spec.module), |f| &f.1);
-    choosers.create(&spec.module, file, options).map_err(|why| refused(&path, &why))
+    let made = choosers.create(&spec.module, file_of(run, spec, &path), options);
+    made.map_err(|why| refused(&path, &why))
+}
+
+/// The file of a module.
+fn file_of<'a>(run: &'a RunSpec, spec: &'a ChooserSpec, path: &str) -> &'a Path {
+    run.files.iter().find(|f| f.0 == path).map_or(Path::new(&spec.module), |f| &f.1)
 }
 
 fn refused(path: &str, why: &str) -> Misplaced {
@@ -71,11 +78,11 @@ fn is_of_run(run: &RunSpec, name: &str) -> bool {
 fn not_asked(spec: &ChooserSpec) -> Misplaced {
     let path = &spec.path;
     let title = format!("{path}: only the classic LRU asks a policy of cache_ext");
-    let help = "name a preset of `classic-`; cache_ext itself asks nobody while MGLRU is on";
+    let help = "name a preset of `classic-`; cache_ext itself asks no policy while MGLRU is on";
     Misplaced::new(path, Error::new(ErrorKind::Scenario, title).help(help))
 }
 
-/// What can be told of choosers before there is a machine.
+/// Mistakes about choosers that need no machine to be found.
 pub(super) fn check(run: &RunSpec) -> Result<(), Misplaced> {
     let Some(first) = run.choosers.first() else { return Ok(()) };
     if matches!(Policy::resolve(&run.policy), Ok(Policy::Mglru(_) | Policy::Random)) {
@@ -94,8 +101,14 @@ pub(super) fn check(run: &RunSpec) -> Result<(), Misplaced> {
             }
         }
     }
-    for spec in run.choosers.iter().filter(|spec| spec.module.starts_with(BUILTIN)) {
-        chooser(run, spec, &spec.options)?;
+    for spec in &run.choosers {
+        let path = format!("{}.module", spec.path);
+        if spec.module.starts_with(BUILTIN) {
+            chooser(run, spec, &spec.options)?;
+        } else if let Some(choosers) = run.registry.choosers() {
+            let checked = choosers.check(&spec.module, file_of(run, spec, &path));
+            checked.map_err(|why| refused(&path, &why))?;
+        }
     }
     Ok(())
 }

@@ -5,13 +5,11 @@ use mmsim_core::config::MachineConfig;
 use mmsim_core::policy::chooser::{ChooserMap, ChooserOptions, ChooserThread, ChooserValue};
 
 use super::inline::inline;
+use super::keys::{Kind, MANY};
 use super::raw::{Node, Sources, Value};
 use super::read::{Reader, describe};
-use super::tables::{CACHE_EXT, CACHE_EXT_MAP, ENTRIES, MACHINE, MEMCG};
+use super::tables::{CACHE_EXT, CACHE_EXT_MAP, MACHINE, MEMCG, PAGES_OF_MAX};
 use mmsim_base::error::Error;
-
-/// The value that stands for `memory.max` of the group.
-const PAGES_OF_MAX: &str = "pages of max";
 
 /// The chooser of a group.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,7 +20,7 @@ pub struct ChooserSpec {
     pub path: String,
     /// The file, or the name of a chooser in Rust.
     pub module: String,
-    /// What the scenario says besides; threads and the seed are of a run.
+    /// Its settings; threads and the seed are of a run.
     pub options: ChooserOptions,
     /// Maps with names of tasks and threads that are their keys.
     pub threads: Vec<(String, Vec<String>)>,
@@ -154,12 +152,11 @@ fn value(
 fn entries(sources: &Sources, node: &Node, at: &str, max_pages: Option<u64>) -> Result<u64, Error> {
     let number = match &node.value {
         Value::Text(s) if s == PAGES_OF_MAX => return of_max(sources, node, at, max_pages),
-        Value::Text(s) => s.parse().ok(),
         Value::Integer(n) => u64::try_from(*n).ok(),
         _ => None,
     };
-    let write = format!("a number from 1 up, or \"{PAGES_OF_MAX}\"");
-    number.filter(|n| ENTRIES.contains(n)).ok_or_else(|| found(sources, node, at, &write))
+    let write = Kind::CountOr(PAGES_OF_MAX).expected();
+    number.filter(|n| (1..=MANY).contains(n)).ok_or_else(|| found(sources, node, at, &write))
 }
 
 fn of_max(sources: &Sources, node: &Node, at: &str, max: Option<u64>) -> Result<u64, Error> {

@@ -30,6 +30,8 @@ pub enum Kind {
     Rate,
     /// A whole number within the range.
     Count(u64, u64),
+    /// A whole number from 1 up, or this word.
+    CountOr(&'static str),
     /// A whole number within the range, which may be negative.
     Whole(i64, i64),
     /// A number, perhaps with decimals, within the range.
@@ -239,6 +241,7 @@ impl Kind {
             Count(lo, MANY) => format!("whole number, {lo} to 2^53"),
             Count(lo, U32) => format!("whole number, {lo} to 2^32-1"),
             Count(lo, hi) => format!("whole number, {lo} to {hi}"),
+            Kind::CountOr(word) => format!("whole number from 1 up, or `\"{word}\"`"),
             Whole(lo, hi) => format!("whole number, {lo} to {hi}"),
             Number(lo, hi) => format!("number, {lo} to {hi}"),
             Flag => "`true` or `false`".to_string(),
@@ -273,6 +276,7 @@ impl Kind {
             Count(lo, hi) if lo == hi => format!("{lo}"),
             Count(lo, MANY) => format!("a whole number from {lo} up"),
             Count(lo, hi) => format!("a whole number from {lo} to {hi}"),
+            Kind::CountOr(word) => format!("a whole number from 1 up, or \"{word}\""),
             Whole(lo, hi) => format!("a whole number from {lo} to {hi}"),
             Number(lo, hi) => format!("a number from {lo} to {hi}"),
             Flag => "true or false".to_string(),

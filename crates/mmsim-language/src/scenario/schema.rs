@@ -12,7 +12,7 @@ use mmsim_core::config::Kernel;
 use mmsim_core::config::cost::CostModel;
 use serde_json::{Map, Value as Json, json};
 
-use super::keys::{Fallback, KeySpec, Kind, RowTable, RowsOf, TableSpec, one_of};
+use super::keys::{Fallback, KeySpec, Kind, MANY, RowTable, RowsOf, TableSpec, one_of};
 use super::raw::{Node, Value};
 use super::tables::{ROOT, ROW_TABLES, STEPS, WORKLOADS, all_tables};
 use super::units;
@@ -103,6 +103,9 @@ fn form(kind: Kind) -> Json {
         }
         Kind::Rate => refer("rate"),
         Kind::Count(lo, hi) => json!({ "type": "integer", "minimum": lo, "maximum": hi }),
+        Kind::CountOr(word) => json!({
+            "anyOf": [{ "type": "integer", "minimum": 1, "maximum": MANY }, { "const": word }],
+        }),
         Kind::Whole(lo, hi) => json!({ "type": "integer", "minimum": lo, "maximum": hi }),
         Kind::Number(lo, hi) => json!({ "type": "number", "minimum": lo, "maximum": hi }),
         Kind::Flag => json!({ "type": "boolean" }),

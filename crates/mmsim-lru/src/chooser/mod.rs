@@ -1,9 +1,9 @@
 //! Choosers in Rust: FIFO, MRU, LFU by samples, and S3-FIFO.
 //!
-//! They decide as the policies that cache_ext was published with, with its list verbs as
-//! rules: a walk over a list looks at 4,096 folios at most and ends when 32 are offered, however many
-//! are asked for, and a sample needs as many folios as it is to compare. Each is a file of its own
-//! that reads like its algorithm; [`Queues`] has the lists.
+//! They decide as the policies that cache_ext was published with, by the rules of its list verbs. A
+//! walk over a list looks at 4,096 folios at most and ends when 32 are offered, however many the
+//! kernel wants. A sample needs as many folios as it is to compare. Each is a file of its own that
+//! reads like its algorithm; [`Queues`] has the lists.
 //!
 //! Source: descriptions of the algorithms; S3-FIFO: Yang and others, SOSP '23. The artefact of
 //! cache_ext (SOSP '25) for the order of their steps.
@@ -26,8 +26,11 @@ use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::{FolioId, flag};
 use mmsim_core::policy::chooser::{ChooserOptions, ChooserValue, FileChooser};
 
-/// What names of choosers in Rust begin with.
+/// Beginning of the names of choosers in Rust.
 pub const BUILTIN: &str = "builtin:";
+
+/// The largest number that can be set.
+const MOST_SET: i64 = u32::MAX as i64;
 
 /// Folios that a walk over a list looks at.
 const MOST_WALKED: usize = 4096;
@@ -70,31 +73,51 @@ pub fn builtin_names() -> impl Iterator<Item = String> {
     ALL.iter().map(|(name, ..)| format!("{BUILTIN}{name}"))
 }
 
+/// An option of the scenario that a chooser in Rust does not take.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BadOption {
+    /// Its key in `cache-ext`.
+    pub key: String,
+    /// The mistake.
+    pub found: String,
+    /// Text to write instead.
+    pub write: String,
+}
+
 /// The chooser in Rust of a name, without [`BUILTIN`].
 ///
 /// # Errors
-/// There is none of that name, or an option is not one of its: what was found, and what to write
-/// instead.
-pub fn builtin(name: &str, given: &ChooserOptions) -> Result<Box<dyn FileChooser>, [String; 2]> {
-    let known = builtin_names().collect::<Vec<_>>().join(", ");
+/// There is none of that name, or an option is not one of its.
+pub fn builtin(name: &str, given: &ChooserOptions) -> Result<Box<dyn FileChooser>, BadOption> {
+    let bad = |key: &str, found: String, write: String| {
+        Err(BadOption { key: key.to_string(), found, write })
+    };
     let Some((_, numbers, make)) = ALL.iter().find(|(n, ..)| *n == name) else {
-        return Err([format!("there is no `{BUILTIN}{name}`"), format!("one of {known}")]);
+        let known = builtin_names().collect::<Vec<_>>().join(", ");
+        return bad("module", format!("there is no `{BUILTIN}{name}`"), format!("one of {known}"));
     };
     for (key, value) in &given.set {
-        let write = match numbers {
-            [] => "none: it has nothing to set".to_string(),
-            all => format!("one of {}, with a number above 0", all.join(", ")),
-        };
-        let holds = matches!(value, ChooserValue::Number(1..)) && numbers.contains(&&**key);
-        if !holds {
-            return Err([format!("`set.{key}` does not fit `{BUILTIN}{name}`"), write]);
+        let at = format!("set.{key}");
+        if !numbers.contains(&&**key) {
+            let write = match numbers {
+                [] => "nothing there".to_string(),
+                all => all.join(", "),
+            };
+            return bad(&at, format!("`{BUILTIN}{name}` has nothing of this name"), write);
+        }
+        if !matches!(value, ChooserValue::Number(1..=MOST_SET)) {
+            let write = format!("a number from 1 to {MOST_SET}");
+            return bad(&at, "it is out of range".to_string(), write);
         }
     }
-    if !given.maps.is_empty() || !given.on_event.is_empty() {
-        let found = format!("`{BUILTIN}{name}` has neither maps nor events");
-        return Err([found, "`module`, `watch` and `set` alone".to_string()]);
+    let without = [("maps", given.maps.is_empty()), ("on-event", given.on_event.is_empty())];
+    match without.into_iter().find(|(_, none)| !none) {
+        Some((key, _)) => {
+            let write = "`module`, `watch` and `set` alone".to_string();
+            bad(key, format!("`{BUILTIN}{name}` has none"), write)
+        }
+        None => Ok(make(&Options { given })),
     }
-    Ok(make(&Options { given }))
 }
 
 /// True if a folio is read and on a list, so that it could go.

@@ -8,7 +8,7 @@ use mmsim_core::policy::chooser::matches;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Watched {
     patterns: Vec<String>,
-    /// Answers of files that were asked for.
+    /// Answers for the files so far.
     known: Vec<Option<bool>>,
 }
 

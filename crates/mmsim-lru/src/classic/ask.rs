@@ -25,7 +25,7 @@
 
 use super::Classic;
 use super::formulas::INACTIVE_FILE;
-use super::pass::Pass;
+use super::pass::{Asking, Pass};
 use crate::index::FILE;
 use mmsim_core::base::id::{MemcgId, NodeId, PageIdx};
 use mmsim_core::memory::Memory;
@@ -55,15 +55,6 @@ struct Taken {
     bits: u32,
     /// An accessed bit was set.
     used: bool,
-}
-
-/// The calls of a pass over a group.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Asking {
-    wanted: u64,
-    /// What is not used up yet.
-    left: u64,
-    reclaimed: u64,
 }
 
 impl Classic {
@@ -124,7 +115,7 @@ impl Classic {
         out: &mut ReclaimOutcome,
     ) {
         let w = pass.work.as_mut().expect("a round needs an lruvec");
-        let asking = w.asking.as_mut().expect("its chooser is asked");
+        let asking = w.asking.as_mut().expect("its chooser comes first");
         let memcg = self.ids.memcg(w.lv);
         if asking.left > 0 {
             let most = MOST_OFFERED as u64;
@@ -145,7 +136,7 @@ impl Classic {
         (w.asking, w.by_chooser) = (None, reclaimed);
         w.nr[INACTIVE_FILE] = w.nr[INACTIVE_FILE].saturating_sub(reclaimed);
         if wanted == 0 || 100 * reclaimed / wanted > ENOUGH {
-            let w = pass.work.take().expect("it was asked for");
+            let w = pass.work.take().expect("its round was executed");
             self.with_chooser(memcg, |_, asked| match wanted {
                 0 => asked.counts.spared += 1,
                 _ => asked.counts.ended += 1,
@@ -219,7 +210,7 @@ impl Classic {
         gone
     }
 
-    /// What came of all choosers.
+    /// Results of all choosers.
     pub(super) fn chooser_results(&self, mem: &Memory) -> Vec<ChooserResult> {
         let there = self.choosers.pairs().filter_map(|(memcg, a)| Some((memcg, a.as_deref()?)));
         let result = |(memcg, a): (MemcgId, &Asked)| ChooserResult {

@@ -27,11 +27,11 @@
 //!
 //! - this file: the state, and what happens when a folio comes, goes or is used;
 //! - `config`: the knobs; `formulas`: the arithmetic;
-//! - `ask`: choosers of groups, which are asked ahead of the scans;
+//! - `ask`: calls of choosers of groups, ahead of the scans;
 //! - `pass`: one pass over a node: what to scan, in which order;
 //! - `scan`: the scans of an inactive and of an active list;
 //! - `levels`: sizes and costs of a memory cgroup with those below it; `stale`: as old as the kernel's;
-//! - `workingset`: ages, shadows, refaults;
+//! - `uses`: uses that core announces; `workingset`: ages, shadows, refaults;
 //! - `lazyfree`: a list for lazily freed memory, if it has one of its own; `pool`: a pool of
 //!   easily reclaimed memory.
 //!
@@ -48,6 +48,7 @@ mod pass;
 mod pool;
 mod scan;
 mod stale;
+mod uses;
 mod workingset;
 
 use crate::index::{ANON, FILE, LruType, LruvecId, LruvecIds, PerType};
@@ -328,60 +329,6 @@ impl Classic {
 // Written out: `map` of an array is a call.
 fn scaled([a, b, c, d]: PerList, shift: u32) -> PerList {
     [a << shift, b << shift, c << shift, d << shift]
-}
-
-/// Uses that core announces, and moves of listed folios on behalf of others.
-impl Classic {
-    /// `mark_page_accessed`.
-    fn marked(&mut self, mem: &mut Memory, folio: FolioId) {
-        mem.clear_idle(folio);
-        if !mem.frames.has(folio, flag::REFERENCED) {
-            mem.frames.set(folio, flag::REFERENCED);
-        } else if !mem.frames.has(folio, flag::ACTIVE | flag::UNEVICTABLE) {
-            // Second reference while inactive: this is what tells a working set from a scan.
-            mem.lru_activate_accessed(self, folio);
-            mem.frames.clear(folio, flag::REFERENCED);
-            self.age_by_access(mem, folio);
-        }
-    }
-
-    fn activated(&mut self, mem: &mut Memory, folio: FolioId) {
-        mem.lru_del(folio);
-        mem.activate_used(folio);
-        self.add_head(mem, folio);
-        let pages = mem.frames.pages(folio);
-        let lv = self.lruvec_of(mem, folio);
-        let file = mem.frames.is_file_lru(folio);
-        self.note_rotated(lv, file, pages, pages);
-    }
-
-    /// `lru_deactivate_file`: to where reclaim meets it next, unless it has to be written first.
-    fn invalidated(&mut self, mem: &mut Memory, folio: FolioId) {
-        mem.lru_del(folio);
-        if mem.frames.has(folio, flag::ACTIVE) {
-            mem.deactivate(folio);
-            self.advised += mem.frames.pages(folio);
-        }
-        mem.frames.clear(folio, flag::REFERENCED);
-        if mem.goes_when_written(folio) {
-            return self.add_head(mem, folio);
-        }
-        let list = self.lruvecs[self.lruvec_of(mem, folio)].lists[Self::list_index(mem, folio)];
-        mem.lru_add_tail(list, folio);
-    }
-
-    fn deactivated(&mut self, mem: &mut Memory, folio: FolioId) {
-        if mem.frames.has(folio, flag::ACTIVE) && !mem.frames.has(folio, flag::UNEVICTABLE) {
-            mem.lru_del(folio);
-            mem.deactivate(folio);
-            self.add_head(mem, folio);
-            let pages = mem.frames.pages(folio);
-            self.advised += pages;
-            let lv = self.lruvec_of(mem, folio);
-            let file = mem.frames.is_file_lru(folio);
-            self.note_rotated(lv, file, pages, 0);
-        }
-    }
 }
 
 impl ReclaimPolicy for Classic {

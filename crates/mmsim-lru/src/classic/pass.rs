@@ -4,7 +4,6 @@
 //! Source: Linux 6.12 mm/vmscan.c (`shrink_node`, `prepare_scan_control`,
 //! `get_scan_count`, `shrink_lruvec`).
 
-use super::ask::Asking;
 use super::config::{BalanceModel, InactiveRatioScope, ScanRounding, ShadowLimitScope};
 use super::formulas::{
     self, ACTIVE_ANON, ACTIVE_FILE, INACTIVE_ANON, INACTIVE_FILE, PerList, RoundEnd, ScanMode,
@@ -29,6 +28,15 @@ struct Control {
     file_is_tiny: bool,
 }
 
+/// The calls of a chooser that begin a pass over its group.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asking {
+    pub(super) wanted: u64,
+    /// The rest that is not used up yet.
+    pub(super) left: u64,
+    pub(super) reclaimed: u64,
+}
+
 /// The work on one lruvec.
 #[derive(Clone, Debug)]
 pub(super) struct Work {
@@ -42,7 +50,7 @@ pub(super) struct Work {
     pub(super) scanned: PerType<u64>,
     pub(super) reclaimed: PerType<u64>,
     adjusted: bool,
-    /// The chooser of the group is asked first.
+    /// Calls of the group's chooser, which come first.
     pub(super) asking: Option<Asking>,
     /// Pages that were reclaimed by its choice.
     pub(super) by_chooser: u64,

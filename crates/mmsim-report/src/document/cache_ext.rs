@@ -16,7 +16,7 @@ pub struct CacheExtReport {
     pub name: String,
     /// The group; empty: the root, which cache_ext does not serve.
     pub memcg: String,
-    /// Events that it was told: folios that came, were used, or left.
+    /// Events that it got: folios that came, were used, or left.
     pub told: u64,
     /// Calls for folios.
     pub asks: u64,
@@ -36,7 +36,7 @@ pub struct CacheExtReport {
     pub spared: u64,
     /// File pages of the group that the LRU evicted behind it.
     pub fallback: u64,
-    /// What it counted itself.
+    /// Counts of its own.
     #[serde(default, skip_serializing_if = "Pairs::is_empty")]
     pub tallies: Pairs<u64>,
 }

@@ -1,4 +1,4 @@
-//! What the policies of `cache-ext` did: what they offered, what went, and what the LRU did behind
+//! Notes on policies of `cache-ext`: what they offered, what went, and what the LRU did behind
 //! them.
 
 use crate::document::CacheExtReport;

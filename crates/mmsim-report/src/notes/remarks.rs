@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-
 use crate::document::{Report, RunReport};
 
 /// A task that ends before this share of the run leaves most of it to the others, in per cent.

@@ -522,5 +522,5 @@ events! {
     mm_cache_ext_reclaim in vmscan = MmCacheExtReclaim {
             node, memcg, nr_wanted, nr_offered, nr_reclaimed
         }
-        "the chooser of a group was asked for folios, and those of its offer that could go went";
+        "the chooser of a group offered folios, and those that could go were reclaimed";
 }

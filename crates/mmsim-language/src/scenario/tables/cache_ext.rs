@@ -2,11 +2,19 @@
 
 use super::key;
 use super::settings::{EVENTS, GLOBALS};
-use crate::scenario::keys::{Fallback, Kind, MANY, TableSpec};
+use crate::scenario::keys::{Fallback, KeySpec, Kind, TableSpec};
 use crate::scenario::rows::rows;
 
 use Fallback::{Auto, Required};
-use Kind::{File, Quantity, Regions, Rows, Texts};
+use Kind::{CountOr, File, Regions, Rows, Texts};
+
+/// The key of a group and of the machine.
+pub(super) const CACHE_EXT_KEY: &[KeySpec] = &[key(
+    "cache-ext",
+    Kind::Table(&CACHE_EXT),
+    Auto("none"),
+    "policy that chooses file folios ahead of the classic LRU; cache_ext has none for the root",
+)];
 
 rows! {
     /// `[machine.memcg.cache-ext]`.
@@ -29,10 +37,11 @@ rows! {
     "[machine.memcg.cache-ext.maps.NAME]",
     "What the loader of a policy does to one of its maps.";
     keys {
-        ("entries", Quantity, Auto("as in the module"), "its size: a number, or `pages of max`")
+        ("entries", CountOr(PAGES_OF_MAX), Auto("as in the module"),
+            "its size; `pages of max` is the limit of the group")
         ("threads", Texts, Auto("none"), "tasks and threads whose numbers are its keys")
     }
 }
 
-/// The least and the most entries of a map.
-pub(in crate::scenario) const ENTRIES: std::ops::RangeInclusive<u64> = 1..=MANY;
+/// The value that stands for `memory.max` of the group.
+pub(in crate::scenario) const PAGES_OF_MAX: &str = "pages of max";

@@ -9,7 +9,7 @@ use mmsim_core::config::{
     ZoneKind,
 };
 
-use super::cache_ext::CACHE_EXT;
+use super::cache_ext::CACHE_EXT_KEY;
 use super::key;
 use super::memcg::{MEMCG, memcgs, mount};
 use super::settings::{COSTS, RULES, filled, keys_of};
@@ -76,7 +76,7 @@ rows! {
         stat_threshold: {r.get("stat-threshold")?};
         batch_shift: ("batch-shift", Count(0, 5), Is("0"),
             "divides batch sizes by a power of two, for machines of few pages; 0 is the kernel's own sizes");
-        miniature: {None};
+        miniature: {None; ..CACHE_EXT_KEY};
         tick: {r.opt_time_of_work("tick")?.unwrap_or_default();
             ("tick", Time, Is("\"4ms\""),
             "period of the scheduler's tick (1/CONFIG_HZ), at which slices are looked at")};
@@ -89,9 +89,7 @@ rows! {
             ("host", Table(&HOST), Auto("no host: memory is the machine's own"),
             "host of a guest, which takes back memory that is reported free")};
         memcgs: {memcgs(r)?;
-            ("memcg", Tables(&MEMCG), Auto("the root alone"), "memory cgroups below the root"),
-            ("cache-ext", Table(&CACHE_EXT), Auto("none"),
-            "policy that chooses file folios of the root, ahead of the classic LRU: cache_ext has none there")};
+            ("memcg", Tables(&MEMCG), Auto("the root alone"), "memory cgroups below the root")};
         memcg_mount: {mount(r)?;
             ("memcg-mount", Texts, Auto("a bare mount"),
             "options with which the file system of groups is mounted: `memory_recursiveprot` (protection that a group leaves protects those below it), `memory_localevents` (memory.events of a group leaves out those below it)")};

@@ -10,7 +10,7 @@ use mmsim_core::config::{Kernel, MemcgConfig, MemcgMount};
 use mmsim_core::memory::memcg_tree::parent_path;
 use mmsim_workload::since::{Since, since};
 
-use super::cache_ext::CACHE_EXT;
+use super::cache_ext::CACHE_EXT_KEY;
 use super::key;
 use crate::scenario::groups::instances;
 use crate::scenario::keys::{Fallback, Kind, TableSpec};
@@ -20,7 +20,7 @@ use crate::scenario::rows::rows;
 use mmsim_base::error::Error;
 
 use Fallback::{Auto, Is, Required};
-use Kind::{Count, Flag, Limit, Table, Text, Time};
+use Kind::{Count, Flag, Limit, Text, Time};
 
 rows! {
     /// `[[machine.memcg]]`.
@@ -33,7 +33,7 @@ rows! {
             "path below the root, as in `pod/a`, for `task.memcg` and reports; the group `pod` stands before it"),
             ("count", Count(1, MOST_EMPTY), Is("1"),
             "groups of this name, with `-0`, `-1` and so on behind it; an entry below them makes a group in each")};
-        entry: {0};
+        entry: {0; ..CACHE_EXT_KEY};
         min: {r.protection("min")?; ("min", Limit, Is("\"0 pages\""),
             "never reclaimed below this, from kernel 5.5 on (Linux 4.18)")};
         low: {r.protection("low")?; ("low", Limit, Is("\"0 pages\""),
@@ -56,9 +56,7 @@ rows! {
         until: ("until", Time, Auto("never"),
             "when it is removed, or later: as soon as no process and no group is in it");
         empty: {None; ("empty", Flag, Is("false"),
-            "no process and no group is ever in it; all `count` of them have one row in reports"),
-            ("cache-ext", Table(&CACHE_EXT), Auto("none"),
-            "policy that chooses its file folios ahead of the classic LRU")};
+            "no process and no group is ever in it; all `count` of them have one row in reports")};
     }
 }
 

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 /// Pages of the file of each group.
 pub(super) const PAGES: u32 = 4096;
 
-/// A call of a chooser: what was asked for, and the pages that it offered.
+/// A call of a chooser: the pages that it wanted, and those that came.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Call {
     pub(super) wanted: u32,

@@ -25,7 +25,7 @@ fn folios(rig: &Rig, pages: std::ops::Range<u32>) -> Vec<FolioId> {
     pages.map(|p| rig.folio(p).expect("it is cached")).collect()
 }
 
-/// What a chooser of A offers in each call.
+/// Gives A a chooser that offers this, call by call.
 fn script(rig: &mut Rig, offers: Vec<Vec<FolioId>>) -> super::rig::Calls {
     rig.attach(A, Box::new(Scripted { offers, ..Scripted::default() }))
 }
@@ -57,7 +57,7 @@ fn a_small_target_is_one_call() {
     assert_eq!(wanted(&calls), [20]);
 }
 
-/// 100 pages at priority 12 are a target of 0: nobody is asked, nothing is scanned.
+/// 100 pages at priority 12 are a target of 0: there is no call and no scan.
 #[test]
 fn without_a_target_the_group_is_done() {
     let mut rig = with_pages(100);
@@ -144,7 +144,7 @@ fn active_pages_can_go() {
     assert_eq!(rig.counts(A).evicted, 20);
 }
 
-/// What cannot be taken is refused for its reason, and the rest goes.
+/// A folio that cannot be taken is refused for its reason, and the rest goes.
 #[test]
 fn offers_are_checked() {
     let mut rig = with_pages(20);

@@ -1,5 +1,5 @@
 //! The choosers in Rust again, in the plainest way: vectors that are sorted at every call. A twin
-//! knows pages, no folios and no lists, and is told by the test, not by journals.
+//! knows pages, no folios and no lists, and gets its events from the test, not from journals.
 
 use std::collections::BTreeMap;
 
