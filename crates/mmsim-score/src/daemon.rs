@@ -25,10 +25,8 @@ use wasmi::{
     TypedResumableCall, Val,
 };
 
-use crate::module::{
-    MAGIC, MOST_BYTES, MOST_CALLS, MOST_ELEMENTS, MOST_MEMORY, MOST_STACK, assembled, config,
-    too_large,
-};
+use crate::engine::{binary, config, why};
+use crate::module::{MOST_BYTES, MOST_ELEMENTS, MOST_MEMORY, too_large};
 
 /// Instructions of a tick, as fuel counts them.
 pub const MOST_FUEL: u64 = 10_000_000;
@@ -144,7 +142,7 @@ fn module(file: &Path, fuel_time: SimDuration) -> Result<Module, Error> {
     let bad = |what: String| Error::new(ErrorKind::Policy, format!("`{name}`: {what}"));
     let bytes = read_at_most(file, "a module of WebAssembly", MOST_BYTES as u64)?;
     let bytes = bytes.ok_or_else(|| too_large(&name))?;
-    let binary = if bytes.starts_with(MAGIC) { bytes } else { assembled(&bytes, &name)? };
+    let binary = binary(&bytes, &name)?;
     let engine = Engine::new(&config());
     let module = wasmi::Module::new(&engine, &binary[..])
         .map_err(|e| bad(format!("no module of WebAssembly that can be run: {e}")))?;
@@ -179,17 +177,7 @@ fn module(file: &Path, fuel_time: SimDuration) -> Result<Module, Error> {
 
 impl Module {
     fn why(&self, e: &wasmi::Error) -> String {
-        use wasmi::TrapCode::{OutOfFuel, StackOverflow};
-        let what = match e.as_trap_code() {
-            Some(OutOfFuel) => format!("takes more than {MOST_FUEL} instructions"),
-            Some(StackOverflow) => {
-                format!(
-                    "has calls more than {MOST_CALLS} deep, or over {MOST_STACK} bytes of stack"
-                )
-            }
-            _ => format!("traps: {e}"),
-        };
-        format!("`{}`: a tick {what}", self.name)
+        format!("`{}`: a tick {}", self.name, why(e, MOST_FUEL))
     }
 
     /// Time of the fuel that was used since it was at `before`; the rest is what is left.

@@ -7,6 +7,7 @@
 //! that watch memory and act ([`daemon`]).
 
 pub mod daemon;
+pub mod engine;
 mod facts;
 pub mod module;
 mod policy;

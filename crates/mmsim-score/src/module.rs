@@ -9,7 +9,6 @@
 //! A call has so much fuel and so deep a stack. What runs out of them, or traps, ends the run with
 //! an error that names the call.
 
-use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -19,9 +18,10 @@ use mmsim::files::read_at_most;
 use mmsim::memory::Memory;
 use mmsim::policy::ReclaimPolicy;
 use mmsim::{Error, ErrorKind};
-use wasmi::{CompilationMode, Config, Engine, Store, StoreLimits, StoreLimitsBuilder, TypedFunc};
+use wasmi::{Engine, Store, StoreLimits, StoreLimitsBuilder, TypedFunc};
 use wasmparser::{Operator, Parser, Payload};
 
+use crate::engine::{binary, config, why};
 use crate::facts::Facts;
 use crate::policy::{Score, Scored, Stopped};
 
@@ -29,14 +29,8 @@ use crate::policy::{Score, Scored, Stopped};
 pub const MOST_BYTES: usize = 64 << 10;
 /// Instructions of a call, as fuel counts them.
 pub const MOST_FUEL: u64 = 10_000;
-/// Functions of a module that are within one another.
-pub const MOST_CALLS: usize = 64;
-/// Bytes of the locals and operands of a call.
-pub const MOST_STACK: usize = 64 << 10;
 /// Bytes of memory, of which a call can only read.
 pub const MOST_MEMORY: usize = 2 << 20;
-/// The first bytes of a module in binary form.
-pub(crate) const MAGIC: &[u8] = b"\0asm";
 /// Elements of tables.
 pub(crate) const MOST_ELEMENTS: usize = 1 << 10;
 
@@ -88,8 +82,7 @@ impl Module {
         if bytes.len() > MOST_BYTES {
             return Err(too_large(name));
         }
-        let binary: Cow<'_, [u8]> =
-            if bytes.starts_with(MAGIC) { bytes.into() } else { assembled(bytes, name)?.into() };
+        let binary = binary(bytes, name)?;
         if binary.len() > MOST_BYTES {
             return Err(too_large(name));
         }
@@ -166,7 +159,7 @@ impl Author for Module {
 impl Score for Function {
     fn score(&mut self, facts: &Facts) -> Result<i64, Stopped> {
         let [a, b, c, d, e, f, g, h, i] = facts.values();
-        let stopped = |e: wasmi::Error| Stopped(why(&e));
+        let stopped = |e: wasmi::Error| Stopped(format!("it {}", why(&e, MOST_FUEL)));
         self.store.set_fuel(MOST_FUEL).map_err(stopped)?;
         let score = self.function.call(&mut self.store, (a, b, c, d, e, f, g, h, i));
         self.fuel = MOST_FUEL - self.store.get_fuel().unwrap_or(0).min(MOST_FUEL);
@@ -182,75 +175,6 @@ impl Score for Function {
 pub(crate) fn too_large(name: &str) -> Error {
     let title = format!("`{name}` has more than {MOST_BYTES} bytes");
     Error::new(ErrorKind::Policy, title).help("write a smaller function")
-}
-
-/// Why a call has no result.
-fn why(e: &wasmi::Error) -> String {
-    use wasmi::TrapCode::{OutOfFuel, StackOverflow};
-    match e.as_trap_code() {
-        Some(OutOfFuel) => format!("it takes more than {MOST_FUEL} instructions"),
-        Some(StackOverflow) => {
-            format!("its calls are more than {MOST_CALLS} deep, or need over {MOST_STACK} bytes")
-        }
-        _ => format!("it traps: {e}"),
-    }
-}
-
-pub(crate) fn config() -> Config {
-    let mut config = Config::default();
-    config
-        .consume_fuel(true)
-        // Else the first call would pay for the translation.
-        .compilation_mode(CompilationMode::Eager)
-        .set_max_recursion_depth(MOST_CALLS)
-        .set_min_stack_height(MOST_STACK / 16)
-        .set_max_stack_height(MOST_STACK)
-        .wasm_multi_memory(false);
-    config
-}
-
-/// A module in binary form, from its text.
-#[cfg(feature = "wat")]
-pub(crate) fn assembled(text: &[u8], name: &str) -> Result<Vec<u8>, Error> {
-    match wat::parse_bytes(text) {
-        Ok(binary) => Ok(binary.into_owned()),
-        Err(e) => Err(of_text(&e, text, name)),
-    }
-}
-
-#[cfg(not(feature = "wat"))]
-pub(crate) fn assembled(_: &[u8], name: &str) -> Result<Vec<u8>, Error> {
-    Err(no_parser(name))
-}
-
-/// The error of a program that reads no text.
-#[cfg(any(test, not(feature = "wat")))]
-fn no_parser(name: &str) -> Error {
-    let title =
-        format!("`{name}` is no module in binary form, and this mmsim reads no text of one");
-    Error::new(ErrorKind::Policy, title)
-        .help("build mmsim with the feature `wat`, or make a .wasm of the text with wat2wasm")
-}
-
-/// An error of a text, at its place.
-#[cfg(feature = "wat")]
-fn of_text(e: &wat::Error, bytes: &[u8], name: &str) -> Error {
-    let said = e.to_string();
-    let what = said.lines().next().unwrap_or_default();
-    let title = format!("`{name}` is neither a module of WebAssembly nor its text: {what}");
-    let error = Error::new(ErrorKind::Syntax, title);
-    // `--> <anon>:LINE:COLUMN`
-    let place = said.lines().find_map(|l| l.trim().strip_prefix("--> ")).and_then(|place| {
-        let mut numbers = place.rsplit(':').map_while(|n| n.parse::<usize>().ok());
-        let (column, line) = (numbers.next()?, numbers.next()?);
-        let text = std::str::from_utf8(bytes).ok()?;
-        let before: usize = text.split_inclusive('\n').take(line - 1).map(str::len).sum();
-        Some((text, before + column - 1))
-    });
-    match place {
-        Some((text, at)) => error.at(name, &text.into(), at..at + 1, "here"),
-        None => error,
-    }
 }
 
 /// Refuses what a score function has no need of: whatever another call could tell.
@@ -324,18 +248,5 @@ fn written(operator: &Operator<'_>) -> Option<&'static str> {
         | TableInit { .. }
         | ElemDrop { .. } => Some("table"),
         _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::no_parser;
-
-    #[test]
-    fn without_the_parser_a_text_has_a_way_out() {
-        let said = no_parser("p.wat").to_string();
-        assert!(said.contains("`p.wat`") && said.contains("no text"), "{said}");
-        let help = format!("{:?}", no_parser("p.wat"));
-        assert!(help.contains("feature `wat`") && help.contains("wat2wasm"), "{help}");
     }
 }
