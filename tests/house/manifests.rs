@@ -88,7 +88,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("mmsim-terminal", &["mmsim"]),
     ("mmsim-view", &["mmsim"]),
     ("mmsim-score", &["mmsim", "mmsim-lru"]),
-    ("mmsim-cli", &["mmsim", "mmsim-score", "mmsim-terminal", "mmsim-view"]),
+    ("mmsim-ext", &["mmsim", "mmsim-score"]),
+    ("mmsim-cli", &["mmsim", "mmsim-ext", "mmsim-score", "mmsim-terminal", "mmsim-view"]),
     ("mmsim-python", &["mmsim", "mmsim-view"]),
 ];
 

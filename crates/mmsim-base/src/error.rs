@@ -162,6 +162,14 @@ impl Error {
         &self.0.title
     }
 
+    /// The first line and the help behind it, for those who put it into an error of their own.
+    pub fn sentence(&self) -> String {
+        match &self.0.help {
+            Some(help) => format!("{}; {help}", self.0.title),
+            None => self.0.title.clone(),
+        }
+    }
+
     /// File or option, line and column, both from 1 and the column in characters.
     pub fn position(&self) -> Option<(&str, usize, usize)> {
         let place = self.0.place.as_ref()?;

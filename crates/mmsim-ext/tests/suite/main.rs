@@ -1,0 +1,10 @@
+//! Tests of policies in WebAssembly.
+
+mod driver;
+mod equal;
+mod hostile;
+mod idioms;
+mod loader;
+mod rules;
+mod shipped;
+mod twins;
