@@ -46,6 +46,7 @@ fn trials(args: &AblateArgs) -> Result<(String, Vec<Trial>), Failure> {
         seeds: args.seeds,
         variants: &variants,
         at: &args.at,
+        policies: &[],
     };
     let plan = Plan::read(&args.scenario, &overrides)?;
     let names = variants_of(&plan.specs);

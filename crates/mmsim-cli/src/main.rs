@@ -23,6 +23,7 @@ mod observe;
 mod outcome;
 mod plan;
 mod policy;
+mod policy_module;
 mod record;
 mod run;
 mod runner;

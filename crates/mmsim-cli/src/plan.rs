@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use mmsim::report::expect::Expectation;
+use mmsim::scenario::GroupPolicy;
 use mmsim::selection::Selection;
 use mmsim::{Error, Registry, RunSpec, Scenario};
 
@@ -19,6 +20,8 @@ pub(crate) struct Overrides<'a> {
     pub variants: &'a [String],
     /// Only the settings where these axes have these values.
     pub at: &'a [(String, String)],
+    /// Policies of cache_ext that are variants more.
+    pub policies: &'a [GroupPolicy],
 }
 
 /// One run that will be made.
@@ -55,7 +58,7 @@ impl Plan {
         let mut sets = overrides.sets.to_vec();
         sets.extend(overrides.seed.map(|s| ("seed".to_string(), s.to_string())));
         sets.extend(overrides.seeds.map(|s| ("seeds".to_string(), s.to_string())));
-        let scenario = Scenario::load(path, &sets)?;
+        let scenario = Scenario::load(path, &sets)?.with_policies(overrides.policies)?;
         let mut specs = mmsim::machines::specs_of(&scenario, &registry())?;
         let selection = Selection::new(overrides.variants, overrides.at);
         specs = selection.of(specs, &path.display().to_string())?;
@@ -74,9 +77,11 @@ impl Plan {
     }
 }
 
-/// Everything that scenarios of the command may name: modules as programs of daemons too.
+/// Everything that scenarios of the command may name: modules as programs of daemons, and as
+/// policies of groups, too.
 fn registry() -> Registry {
-    mmsim::registry().with_programs(mmsim_score::daemon::modules())
+    let daemons = mmsim_score::daemon::modules();
+    mmsim::registry().with_programs(daemons).with_choosers(mmsim_ext::modules())
 }
 
 /// Refuses runs that the host cannot hold.

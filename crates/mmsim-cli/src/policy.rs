@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use mmsim::Error;
 
 use crate::args::{PolicyArgs, PolicyNewArgs, PolicyVerb};
+use crate::policy_module;
 use mmsim_terminal::exit::{self, Ending, Failure};
 
 /// Names and texts of the template's files.
@@ -92,7 +93,15 @@ const TAKEN: &[&str] = &[
 
 /// Writes what a verb of `mmsim policy` asks for.
 pub(crate) fn policy(args: &PolicyArgs) -> Result<Ending, Failure> {
-    let PolicyVerb::New(args) = &args.what;
+    match &args.what {
+        PolicyVerb::New(args) => new(args),
+        PolicyVerb::Build(args) => policy_module::build(args),
+        PolicyVerb::Check(args) => policy_module::check(args),
+        PolicyVerb::Headers(args) => policy_module::headers(args),
+    }
+}
+
+fn new(args: &PolicyNewArgs) -> Result<Ending, Failure> {
     fits(&args.name)?;
     let folder = Path::new(&args.name);
     if folder.symlink_metadata().is_ok() {

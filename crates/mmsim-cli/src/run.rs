@@ -59,6 +59,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
         seeds: args.seeds,
         variants: &args.variants,
         at: &args.at,
+        policies: &args.policies,
     };
     // All files are read before the first run: a mistake in the last one costs no time.
     let mut plans: Vec<Plan> = args

@@ -83,8 +83,8 @@ fn two(args: &WhyArgs) -> bool {
 
 /// The runs of a scenario under one seed.
 fn plan(args: &WhyArgs, path: &Path, variants: &[String]) -> Result<Plan, Failure> {
-    let overrides =
-        Overrides { sets: &args.sets, seed: args.seed, seeds: Some(1), variants, at: &args.at };
+    let (sets, seed, at) = (&args.sets[..], args.seed, &args.at[..]);
+    let overrides = Overrides { sets, seed, seeds: Some(1), variants, at, policies: &[] };
     let plan = Plan::read(path, &overrides).map_err(|e| match two(args) {
         true => e.renamed("--variant:", "--variants:"),
         false => e,

@@ -21,6 +21,7 @@ use mmsim::miniature::Share;
 use mmsim::report::derived::Figure;
 use mmsim::report::events::EventFilter;
 use mmsim::report::proc::Kind;
+use mmsim::scenario::GroupPolicy;
 
 pub(crate) use ablate::AblateArgs;
 pub(crate) use curve::CurveArgs;
@@ -30,7 +31,9 @@ pub(crate) use mmsim_terminal::args::{Format, OutputArgs};
 use mmsim_terminal::man::{CompletionsArgs, ManArgs};
 
 pub(crate) use list::{ListArgs, ListFormat, Listed, MachineArgs};
-pub(crate) use policy::{PolicyArgs, PolicyNewArgs, PolicyVerb};
+pub(crate) use policy::{
+    PolicyArgs, PolicyBuildArgs, PolicyCheckArgs, PolicyHeadersArgs, PolicyNewArgs, PolicyVerb,
+};
 pub(crate) use sweep::{
     MergeFormat, ShowArgs, ShownArgs, SweepArgs, SweepMergeArgs, SweepPlace, SweepPlanArgs,
     SweepRunArgs, SweepStatusArgs, SweepVerb,
@@ -45,8 +48,8 @@ pub(crate) use tune::TuneArgs;
 pub(crate) use why::WhyArgs;
 
 use values::{
-    at_least_a_line, at_least_one, duration, figure, key_value, kind, per_cent, share, whole,
-    within,
+    at_least_a_line, at_least_one, duration, figure, group_policy, key_value, kind, per_cent,
+    share, whole, within,
 };
 
 /// A discrete-event simulator of Linux memory management.
@@ -171,6 +174,11 @@ pub(crate) struct RunArgs {
         "dry_run",
     ])]
     pub store: Option<PathBuf>,
+    /// Add a variant with a policy for cache_ext: a module that `mmsim policy build` made, or
+    /// `builtin:mru`; can be given several times. Without GROUP it is for the only group with a limit,
+    /// else for the machine
+    #[arg(long = "policy", value_name = "[GROUP=]MODULE", value_parser = group_policy)]
+    pub policies: Vec<GroupPolicy>,
     /// Only this variant; can be given several times
     #[arg(long = "variant", value_name = "NAME")]
     pub variants: Vec<String>,

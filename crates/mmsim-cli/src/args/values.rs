@@ -6,9 +6,29 @@ use mmsim::config::{Kernel, ZoneKind};
 use mmsim::miniature::{SMALLEST, Share};
 use mmsim::report::derived::Figure;
 use mmsim::report::proc::Kind;
-use mmsim::scenario;
+use mmsim::scenario::{self, GroupPolicy};
 use mmsim_terminal::args::pair;
 pub(super) use mmsim_terminal::args::{at_least_one, key_value};
+
+/// A policy of cache_ext for a group. Its path is that of the command, not of the scenario.
+pub(super) fn group_policy(text: &str) -> Result<GroupPolicy, String> {
+    let (group, module) = match text.split_once('=') {
+        Some((group, module)) => (Some(group.to_string()), module),
+        None => (None, text),
+    };
+    if module.is_empty() {
+        return Err("name a module, such as mru.wasm or search=mru.wasm".to_string());
+    }
+    let (variant, module) = match module.strip_prefix("builtin:") {
+        Some(name) => (format!("builtin-{name}"), module.to_string()),
+        None => {
+            let path = std::path::absolute(module).map_err(|e| format!("{module}: {e}"))?;
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            (stem, path.display().to_string())
+        }
+    };
+    Ok(GroupPolicy { group, module, variant })
+}
 
 /// A file of the kernel by its name.
 pub(super) fn kind() -> impl TypedValueParser<Value = Kind> {

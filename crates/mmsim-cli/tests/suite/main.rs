@@ -20,6 +20,7 @@ mod outputs;
 mod perfetto;
 mod pictures;
 mod policy_crate;
+mod policy_modules;
 mod readme;
 mod resumed;
 mod shells;

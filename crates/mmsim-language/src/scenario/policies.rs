@@ -1,0 +1,86 @@
+//! Variants that an option of the command line adds: one for each policy of cache_ext.
+
+use super::Scenario;
+use super::raw::{At, Node, Table, Value};
+use mmsim_base::error::{Error, ErrorKind};
+
+/// A policy for a group, as an option names it: `[GROUP=]FILE`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GroupPolicy {
+    /// The group; none: the only one with a limit, else the machine.
+    pub group: Option<String>,
+    /// The module, or the name of a chooser in Rust.
+    pub module: String,
+    /// The name of the variant.
+    pub variant: String,
+}
+
+impl Scenario {
+    /// The same scenario with a variant more for each policy. Without variants of its own, it is the
+    /// first variant, `default`.
+    ///
+    /// # Errors
+    /// There is no such group, or the name of a variant is taken.
+    pub fn with_policies(mut self, policies: &[GroupPolicy]) -> Result<Scenario, Error> {
+        if policies.is_empty() {
+            return Ok(self);
+        }
+        let mut variants: Vec<Node> = match self.doc.get("variant").and_then(Node::list) {
+            Some(list) => list.to_vec(),
+            None => vec![of(&[("name", Node::text("default", At::DEFAULT))], At::DEFAULT)],
+        };
+        for policy in policies {
+            let (_, module) = self.sources.parse_option("--policy", "module", &policy.module)?;
+            let at = module.at;
+            let module = of(&[("module", Node::text(&policy.module, at))], at);
+            let set = of(&[(&self.key_of(policy)?, module)], at);
+            variants.push(of(&[("name", Node::text(&policy.variant, at)), ("set", set)], at));
+        }
+        let list = Node { value: Value::List(variants), at: At::DEFAULT };
+        match self.doc.get_mut("variant") {
+            Some(node) => *node = list,
+            None => self.doc.push("variant", At::DEFAULT, list),
+        }
+        self.with_sets(&[])
+    }
+
+    /// The key of a policy's group.
+    fn key_of(&self, policy: &GroupPolicy) -> Result<String, Error> {
+        let machine = self.doc.get("machine").and_then(Node::table);
+        let groups = machine.and_then(|m| m.get("memcg")).and_then(Node::list).unwrap_or_default();
+        let text = |group: &Node, key: &str| {
+            let value = group.table().and_then(|t| t.get(key));
+            value.and_then(Node::as_text).map(str::to_string)
+        };
+        let key = |i: usize| format!("machine.memcg[{i}].cache-ext");
+        if let Some(name) = &policy.group {
+            let names: Vec<String> = groups.iter().filter_map(|g| text(g, "name")).collect();
+            let found = groups.iter().position(|g| text(g, "name").as_ref() == Some(name));
+            return found.map(key).ok_or_else(|| {
+                let title = format!("--policy: the scenario has no group `{name}`");
+                let known = if names.is_empty() { "none".to_string() } else { names.join(", ") };
+                Error::new(ErrorKind::Option, title).help(format!("its groups: {known}"))
+            });
+        }
+        let limited = |g: &&(usize, &Node)| g.1.table().is_some_and(|t| t.get("max").is_some());
+        let all: Vec<(usize, &Node)> = groups.iter().enumerate().filter(|g| limited(&g)).collect();
+        match all[..] {
+            [(i, _)] => Ok(key(i)),
+            [] => Ok("machine.cache-ext".to_string()),
+            _ => {
+                let title = format!("--policy: {} groups have a limit", all.len());
+                let help = format!("name one, as in --policy GROUP={}", policy.module);
+                Err(Error::new(ErrorKind::Option, title).help(help))
+            }
+        }
+    }
+}
+
+/// A table of keys and values, all at one place.
+fn of(entries: &[(&str, Node)], at: At) -> Node {
+    let mut table = Table::default();
+    for (key, node) in entries {
+        table.push(key, at, node.clone());
+    }
+    Node { value: Value::Table(table), at }
+}
