@@ -106,6 +106,19 @@ fn a_policy_is_a_variant_more() {
     assert!(which.stderr.contains("--policy: 2 groups have a limit"), "{}", which.stderr);
 }
 
+/// A module that traps is detached; the run goes on, and says so.
+#[test]
+fn what_traps_is_detached() {
+    let f = Folder::new();
+    f.write("s.toml", SCENARIO);
+    let path = module("tests/modules/hostile.wasm");
+    let set = format!("machine.memcg[0].cache-ext={{ module = \"{path}\", set = {{ how = 17 }} }}");
+    let said = f.mmsim(&["run", "s.toml", "--set", &set]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let why = "DETACHED: `hostile`, `folio_evicted` traps";
+    assert!(said.stderr.contains(why) && said.stderr.contains("(call 1, page"), "{}", said.stderr);
+}
+
 /// A module that needs what mmsim does not have ends its run with one error.
 #[test]
 fn uncovered_helpers_end_runs() {

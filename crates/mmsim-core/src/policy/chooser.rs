@@ -131,6 +131,11 @@ pub trait FileChooser: Send {
         offered: &mut Vec<FolioId>,
     ) -> Result<(), Uncovered>;
 
+    /// Reason for which it was detached in the run: from then on it hears of nothing and offers nothing.
+    fn stopped(&self) -> Option<&str> {
+        None
+    }
+
     /// Counts of its own, by names that stay the same in a run: calls, fuel, dropped elements.
     fn tallies(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
@@ -236,6 +241,8 @@ pub struct ChooserResult {
     pub counts: ChooserCounts,
     /// Counts of its own.
     pub tallies: Vec<(&'static str, u64)>,
+    /// Reason for which it was detached.
+    pub stopped: Option<String>,
 }
 
 /// A value that a scenario gives a chooser.

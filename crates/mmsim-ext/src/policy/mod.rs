@@ -435,6 +435,10 @@ impl FileChooser for Policy {
         self.offer(mem, ask, offered)
     }
 
+    fn stopped(&self) -> Option<&str> {
+        self.stopped.as_deref()
+    }
+
     fn tallies(&self) -> Vec<(&'static str, u64)> {
         const CALLS: [(&str, &str); HOOKS.len()] = [
             ("calls_init", "fuel_init"),

@@ -218,6 +218,7 @@ impl Classic {
             group: mem.memcgs[memcg].config.name.clone(),
             counts: a.counts,
             tallies: a.chooser.tallies(),
+            stopped: a.chooser.stopped().map(str::to_string),
         };
         there.map(result).collect()
     }

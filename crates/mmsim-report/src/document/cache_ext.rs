@@ -39,6 +39,9 @@ pub struct CacheExtReport {
     /// Counts of its own.
     #[serde(default, skip_serializing_if = "Pairs::is_empty")]
     pub tallies: Pairs<u64>,
+    /// Reason for which it was detached in the run, such as a trap.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<String>,
 }
 
 impl CacheExtReport {
@@ -98,6 +101,7 @@ impl From<&ChooserResult> for CacheExtReport {
             spared: c.spared,
             fallback: c.fallback,
             tallies: r.tallies.iter().copied().collect(),
+            stopped: r.stopped.clone(),
         }
     }
 }

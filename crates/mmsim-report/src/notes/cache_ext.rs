@@ -51,8 +51,10 @@ fn of(p: &CacheExtReport) -> String {
         0 => String::new(),
         n => format!("; {} of the evicted ones were in use through mappings", number(n)),
     };
+    let stopped = p.stopped.as_ref().map_or(String::new(), |why| format!("; DETACHED: {why}"));
     format!(
-        "policy {} of {group}: asked {} times for {} folios, offered {}, evicted {}, {fallback}{refused}{used}",
+        "policy {} of {group}: asked {} times for {} folios, offered {}, evicted {}, \
+         {fallback}{refused}{used}{stopped}",
         p.name,
         number(p.asks),
         number(p.wanted),
