@@ -154,6 +154,11 @@ impl Cpu {
         self.last_tick = i64::MIN / 2;
     }
 
+    /// The time that an entity asks for at once (`base_slice_ns`).
+    pub(in crate::machine) fn slice(&self) -> SimDuration {
+        SimDuration(self.tunables.slice as u64)
+    }
+
     /// The entity that runs.
     #[inline]
     pub(in crate::machine) fn current(&self) -> Option<Entity> {

@@ -17,6 +17,7 @@
 
 use super::alloc::{AllocOutcome, TICK};
 use crate::base::id::{AsId, Idx as _, MemcgId, ThreadId};
+use crate::base::time::SimTime;
 use crate::base::vmstat::VmEvent;
 use crate::machine::watch::result::Shortage;
 use crate::machine::{Machine, OomSummary};
@@ -51,8 +52,8 @@ impl Machine {
                 self.sleep(tid, TICK, true);
                 return AllocOutcome::Blocked;
             };
-            if let Some(level) = memcg.filter(|_| victim == own) {
-                self.try_as_victim(tid, level, victim);
+            if let Some(level) = memcg {
+                self.try_on(tid, level, victim);
             }
             self.kill_with_group(victim, memcg);
         }
@@ -64,15 +65,25 @@ impl Machine {
         }
     }
 
-    /// The charging process was chosen itself. It still has its memory, so that the charge fails
-    /// [`MAX_RECLAIM_RETRIES`] times more before it gives up, and each try counts. If the group dies as a
-    /// whole, recorded kernels differ: 6.12 tries no more.
-    fn try_as_victim(&mut self, tid: ThreadId, level: MemcgId, victim: AsId) {
-        if self.oom_group_of(victim, level).is_some() {
-            return;
-        }
+    /// The charging process tries on until its victims have ended. If it is the only victim, it
+    /// still has its memory, and gives up after [`MAX_RECLAIM_RETRIES`] tries more. Other victims
+    /// end once they get the CPU: at once where kernel code gives it up while it kills
+    /// (`mem_cgroup_scan_tasks`), under lazy preemption at the second tick, and with `hrtick` when
+    /// the slice is over. Each try counts.
+    ///
+    /// Deviation: a process that is no victim tries no more often than one that is.
+    fn try_on(&mut self, tid: ThreadId, level: MemcgId, victim: AsId) {
+        let own = self.work.threads[tid].space;
+        let (rules, now) = (&self.mem.given.rules, self.mem.acting.now);
+        let until = match () {
+            () if victim == own && self.oom_group_of(victim, level).is_none() => SimTime::NEVER,
+            () if !rules.lazy_preemption => return,
+            () if rules.hrtick => now + self.sched.cpus[self.mem.acting.cpu].slice(),
+            () => now + self.config.tick + self.config.tick,
+        };
         for _ in 0..=MAX_RECLAIM_RETRIES {
-            if self.mem.memcgs.failing_level(level, 1).is_none() {
+            let fits = self.mem.memcgs.failing_level(level, 1).is_none();
+            if fits || self.mem.acting.now >= until {
                 break;
             }
             self.mem.memcgs.event(level, MemcgEvent::Max, 1);
