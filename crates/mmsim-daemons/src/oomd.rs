@@ -10,12 +10,14 @@
 //! Source: oomd src/oomd/engine/Ruleset.cpp, src/oomd/plugins (`BaseKillPlugin`, `PressureAbove`,
 //! `PressureRisingBeyond`, `MemoryAbove`, `MemoryReclaim`, `SwapFree`, `KillMemoryGrowth`,
 //! `KillSwapUsage`, `KillPressure`, `KillPgScan`, `Continue`, `Stop`). Deviation: a detector of pressure
-//! is of one group, not of the worst of several. Left out: `recursive`, preferences by extended
-//! attributes, `biased_swap_kill`, plug-ins of I/O, hooks that choose by the group.
+//! is of one group, not of the worst of several. With `recursive` a walk goes down from the first
+//! group to the first of its children and so on; where none is left to kill, it comes back to the
+//! next of the level above. Left out: plug-ins of I/O, hooks that choose by the group, and settings
+//! of numbers that are constants here (`fast_fall_ratio`, `growing_size_percentile`).
 
 use crate::expr::{Expr, Names};
 use crate::rules::{Among, Chain, Do, Every, Order, Pick, Rule, Rules, Sort};
-use mmsim_core::base::id::MemcgId;
+use mmsim_core::base::id::{MemcgId, PAGE_SIZE};
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::policy::daemon::Signal;
 
@@ -39,6 +41,10 @@ pub struct Detector {
     pub threshold: f64,
     /// For how long it holds, or within which time.
     pub duration: SimDuration,
+    /// `memory_above` looks at anonymous memory (`threshold_anon`).
+    pub anon: bool,
+    /// `swap_free` also wants as many bytes to go to swap in a second (`swapout_bps_threshold`).
+    pub swap_out: u64,
 }
 
 /// An action.
@@ -48,6 +54,15 @@ pub struct Kill {
     pub plugin: usize,
     /// Groups among which it chooses.
     pub among: Vec<MemcgId>,
+    /// It goes down to groups below them (`recursive`).
+    pub recursive: bool,
+    /// Names of groups that come before others, and of those that come behind them
+    /// (`trusted.oomd_prefer`, `trusted.oomd_avoid`).
+    pub prefer: Vec<String>,
+    /// See `prefer`.
+    pub avoid: Vec<String>,
+    /// `kill_by_swap_usage` spares what is protected (`biased_swap_kill`).
+    pub biased: bool,
     /// Pause of the chain after a kill.
     pub pause: SimDuration,
     /// The chain goes on after a kill, without a pause (`always_continue`).
@@ -105,13 +120,19 @@ pub const DETECTORS: [DetectorRow; 5] = [
         )
     }),
     row("memory_above", [true, true, true], |d| {
-        format!("memcg({}).current > {}MiB for {}", d.memcg, d.threshold, ms(d.duration))
+        let what = if d.anon { "stat.anon" } else { "current" };
+        format!("memcg({}).{what} > {}MiB for {}", d.memcg, d.threshold, ms(d.duration))
     }),
     row("memory_reclaim", [true, false, true], |d| {
         format!("rate(memcg({}).stat.pgscan) > 0 within {}", d.memcg, ms(d.duration))
     }),
     row("swap_free", [false, true, false], |d| {
-        format!("meminfo.SwapFree < meminfo.SwapTotal * {} / 100", d.threshold)
+        let free = format!("meminfo.SwapFree < meminfo.SwapTotal * {} / 100", d.threshold);
+        if d.swap_out == 0 {
+            return free;
+        }
+        let a_second = d.swap_out as f64 * PERIOD.0 as f64 / 1e9 / PAGE_SIZE as f64;
+        format!("rate(vmstat.pswpout) >= {a_second} and {free}")
     }),
 ];
 
@@ -145,7 +166,7 @@ pub const ACTIONS: [(&str, &str, &[&str]); 6] = [
         "stat.anon > 0",
         &["current", "max(min, low)", "average(current)"],
     ),
-    ("kill_by_swap_usage", "swap.current > 1MiB and stat.anon > 0", &["swap.current"]),
+    (SWAP_USAGE, "swap.current > 1MiB and stat.anon > 0", &["swap.current"]),
     (
         "kill_by_pressure",
         "stat.anon > 0",
@@ -156,6 +177,10 @@ pub const ACTIONS: [(&str, &str, &[&str]); 6] = [
     ("stop", "", &[]),
 ];
 
+/// The plug-in that `biased_swap_kill` is of, and its key then: the share of swap that goes with the
+/// protected share of memory counts less.
+pub const SWAP_USAGE: &str = "kill_by_swap_usage";
+const BIASED: &str = "swap.current - max(min, low) * meminfo.SwapTotal / meminfo.MemTotal";
 /// The plug-in that does nothing.
 const GOES_ON: &str = "continue";
 
@@ -183,10 +208,14 @@ impl Ruleset {
         let own = |text: &str| Expr::own(text, groups);
         let action = &self.actions[n];
         let (plugin, keep, keys) = ACTIONS[action.plugin];
+        let keys = if action.biased { &[BIASED] } else { keys };
         let pick = (!keys.is_empty()).then(|| Pick {
             keep: Some(own(keep)),
             by: keys.iter().map(|key| (Sort::Largest, own(key))).collect(),
             order: if keys.len() > 1 { Order::SizeOrGrowth } else { Order::Keys },
+            recursive: action.recursive,
+            prefer: action.prefer.clone(),
+            avoid: action.avoid.clone(),
             ..Pick::of(Among::Groups(action.among.clone()))
         });
         let goes_on = action.goes_on || plugin == GOES_ON;
@@ -223,13 +252,23 @@ mod tests {
             memcg: "user".into(),
             threshold,
             duration: SimDuration::from_secs(seconds),
+            anon: false,
+            swap_out: 0,
         }
     }
 
     fn kill(plugin: &str) -> Kill {
         let plugin = ACTION_NAMES.iter().position(|a| *a == plugin).expect("it is one");
-        let among = vec![MemcgId(2), MemcgId(3)];
-        Kill { plugin, among, pause: POST_ACTION_DELAY, goes_on: false }
+        Kill {
+            plugin,
+            among: vec![MemcgId(2), MemcgId(3)],
+            recursive: false,
+            prefer: Vec::new(),
+            avoid: Vec::new(),
+            biased: false,
+            pause: POST_ACTION_DELAY,
+            goes_on: false,
+        }
     }
 
     /// Acts in 46 s of a box with `user/a` and `user/b`, where the second has more of everything but
@@ -329,6 +368,92 @@ mod tests {
         assert_eq!(acts(true, 900), [(30, b), (45, b)]);
         assert_eq!(acts(false, 900), []);
         assert_eq!(acts(false, 99)[0], (0, b));
+    }
+
+    /// `user` has more than `batch`, though `batch/c` is the largest of those below. So a walk goes
+    /// down to the larger of `user/a` and `user/b`, and comes back to `batch` when both are gone.
+    /// A preference counts among siblings alone, and a group that dies as a whole is not entered.
+    #[test]
+    fn a_walk_goes_down_from_the_largest() {
+        let groups = [("user", 90), ("user/a", 50), ("user/b", 40), ("batch", 60), ("batch/c", 60)];
+        let acts = |kill: Kill, whole: &[u16]| {
+            let detectors = vec![detector("swap_free", "", 10.0, 0)];
+            let (hook, hook_timeout) = (SimDuration::ZERO, SimDuration::ZERO);
+            let name = "r".into();
+            let ruleset = Ruleset { name, detectors, actions: vec![kill], hook, hook_timeout };
+            let info = Meminfo { swap_total: 1000, ..Meminfo::default() };
+            let whole = whole.iter().map(|&m| MemcgId(m)).collect();
+            let mut machine = FakeBox { info, whole, ..FakeBox::default() };
+            for (name, pages) in groups {
+                let swap_current = pages * 1000;
+                let files = GroupFiles { swap_current, anon: 1, ..GroupFiles::default() };
+                machine.groups.push((name.into(), files));
+            }
+            let names: Vec<String> = groups.iter().map(|g| g.0.to_string()).collect();
+            let mut daemon = rules(&[ruleset], &names);
+            let mut killed = Vec::new();
+            machine.run(&mut daemon, SimTime(46_000_000_000), &mut |m| {
+                for (_, act) in m.acts.drain(..) {
+                    let Action::SignalGroup(group, Signal::Kill) = act else { panic!("{act:?}") };
+                    m.groups[usize::from(group.0) - 1].1.anon = 0;
+                    killed.push(group.0);
+                }
+            });
+            killed
+        };
+        let of = |prefer: &[&str], avoid: &[&str], recursive| Kill {
+            among: vec![MemcgId(1), MemcgId(4)],
+            recursive,
+            prefer: prefer.iter().map(|n| n.to_string()).collect(),
+            avoid: avoid.iter().map(|n| n.to_string()).collect(),
+            ..kill("kill_by_swap_usage")
+        };
+        assert_eq!(acts(of(&[], &[], false), &[]), [1, 4]);
+        assert_eq!(acts(of(&[], &[], true), &[]), [2, 3, 5]);
+        assert_eq!(acts(of(&["user/b"], &[], true), &[]), [3, 2, 5]);
+        assert_eq!(acts(of(&["batch/c"], &[], true), &[]), [2, 3, 5]);
+        assert_eq!(acts(of(&[], &["user"], true), &[]), [5, 2, 3]);
+        assert_eq!(acts(of(&[], &[], true), &[1]), [1, 5]);
+    }
+
+    /// Swap of 1,000 pages for memory of 500: 150 protected pages stand for 300 in swap. 400 less
+    /// those are fewer than 300.
+    #[test]
+    fn protection_counts_against_swap() {
+        let first = |biased: bool| {
+            let detectors = vec![detector("swap_free", "", 10.0, 0)];
+            let actions = vec![Kill { biased, ..kill("kill_by_swap_usage") }];
+            let (hook, hook_timeout) = (SimDuration::ZERO, SimDuration::ZERO);
+            let ruleset = Ruleset { name: "r".into(), detectors, actions, hook, hook_timeout };
+            let info = Meminfo { swap_total: 1000, mem_total: 500, ..Meminfo::default() };
+            let mut machine = FakeBox { info, ..FakeBox::default() };
+            for (name, (swap_current, low)) in
+                names().into_iter().zip([(0, 0), (400, 150), (300, 0)])
+            {
+                let files = GroupFiles { swap_current, low, anon: 1, ..GroupFiles::default() };
+                machine.groups.push((name, files));
+            }
+            machine.run(&mut rules(&[ruleset], &names()), SimTime::ZERO, &mut |_| {});
+            machine.acts.into_iter().map(|a| a.1).next()
+        };
+        let kill = |m| Some(Action::SignalGroup(MemcgId(m), Signal::Kill));
+        assert_eq!([false, true].map(first), [kill(2), kill(3)]);
+    }
+
+    /// 1 MiB a second is 1,280 pages in the 5 s between two looks.
+    #[test]
+    fn swap_has_to_fill_fast_too() {
+        let rate = Detector { swap_out: 1 << 20, ..detector("swap_free", "", 10.0, 0) };
+        let expr = Expr::own(&(DETECTORS[4].condition)(&rate), &names());
+        let info = Meminfo { swap_total: 1000, swap_free: 50, ..Meminfo::default() };
+        let mut machine = FakeBox { info, ..FakeBox::default() };
+        let mut held = Vec::new();
+        for pages in [0, 1279, 1279 + 1280, 1279 + 1280] {
+            machine.now += PERIOD;
+            machine.swapped_out = pages;
+            held.push(machine.value(&expr));
+        }
+        assert_eq!(held, [0.0, 0.0, 1.0, 0.0]);
     }
 
     /// avg60 above the threshold is no reason while avg10 falls fast.

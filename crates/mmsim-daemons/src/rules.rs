@@ -71,6 +71,9 @@ pub struct Pick {
     pub avoid: Vec<String>,
     /// Names of those that are never taken.
     pub omit: Vec<String>,
+    /// The groups right below a candidate take its place, in their own order and so on down, unless
+    /// it has none or dies as a whole (`memory.oom.group`).
+    pub recursive: bool,
     /// Preferred and avoided ones get this much more or less by the first key; 0: they come first
     /// and last, whatever their keys.
     pub weight: f64,
@@ -83,8 +86,19 @@ impl Pick {
     /// All of them, in the order of their numbers.
     pub fn of(among: Among) -> Pick {
         let (prefer, avoid, omit) = (Vec::new(), Vec::new(), Vec::new());
-        let (by, order) = (Vec::new(), Order::Keys);
-        Pick { among, keep: None, by, order, prefer, avoid, omit, weight: 0.0, scan: None }
+        let (by, order, recursive) = (Vec::new(), Order::Keys, false);
+        Pick {
+            among,
+            keep: None,
+            by,
+            order,
+            prefer,
+            avoid,
+            omit,
+            recursive,
+            weight: 0.0,
+            scan: None,
+        }
     }
     /// Ordered by this first, or next.
     #[must_use]
@@ -335,7 +349,8 @@ impl Rules {
                     None => pick.by.iter().any(|(_, key)| key.looks_back()),
                 };
             if acts || scans {
-                chosen = choose(rule, pick, state, &mut reads, &self.frozen);
+                let all = candidates(pick, reads.system);
+                chosen = choose(all, (rule, pick), state, &mut reads, &self.frozen);
             }
         }
         let held = if per_candidate { chosen.first().and_then(|c| c.since) } else { found.since };
@@ -449,16 +464,24 @@ impl Rules {
     }
 }
 
-/// The candidates of a rule, the first first.
+/// The candidates of a rule, the first first. Siblings are compared with each other alone.
 fn choose(
-    rule: &Rule,
-    pick: &Pick,
+    siblings: Vec<Owned>,
+    (rule, pick): (&Rule, &Pick),
     state: &mut State,
     reads: &mut Reads<'_>,
     frozen: &[(MemcgId, SimTime)],
 ) -> Vec<Placed> {
     let mut all = Vec::new();
-    for who in candidates(pick, reads.system) {
+    let mut below: BTreeMap<MemcgId, Vec<Placed>> = BTreeMap::new();
+    for who in siblings {
+        if let Owned::Group(m) = who
+            && pick.recursive
+            && reads.system.leaves(m) != [m]
+        {
+            let children = reads.system.children(m).into_iter().map(Owned::Group).collect();
+            below.insert(m, choose(children, (rule, pick), state, reads, frozen));
+        }
         let candidate = who.borrowed();
         let (mut read, mut since) = (Vec::new(), None);
         if rule.when.is_of_candidates() {
@@ -517,7 +540,11 @@ fn choose(
         });
         keys.fold(a.0.cmp(&b.0), |order, next| order.then(next))
     });
-    ranked.into_iter().map(|r| r.1).collect()
+    let in_its_place = |placed: Placed| match placed.who {
+        Owned::Group(m) if below.contains_key(&m) => below.remove(&m).unwrap_or_default(),
+        _ => vec![placed],
+    };
+    ranked.into_iter().map(|r| r.1).flat_map(in_its_place).collect()
 }
 
 fn candidates(pick: &Pick, system: &mut dyn System) -> Vec<Owned> {

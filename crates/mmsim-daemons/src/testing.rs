@@ -16,11 +16,15 @@ use std::collections::BTreeMap;
 pub(crate) struct FakeBox {
     pub(crate) now: SimTime,
     pub(crate) info: Meminfo,
+    /// `pswpout`.
+    pub(crate) swapped_out: u64,
     /// Pages that zram takes.
     pub(crate) zram: u64,
     /// Files of the root.
     pub(crate) root: GroupFiles,
     pub(crate) groups: Vec<(String, GroupFiles)>,
+    /// Groups with `memory.oom.group`.
+    pub(crate) whole: Vec<MemcgId>,
     pub(crate) averages: BTreeMap<MemcgId, PressureAverages>,
     pub(crate) processes: Vec<Process>,
     pub(crate) dead: Vec<Pid>,
@@ -64,8 +68,8 @@ impl System for FakeBox {
     fn meminfo(&mut self) -> Meminfo {
         self.info
     }
-    fn vmstat(&mut self, _event: VmEvent) -> u64 {
-        0
+    fn vmstat(&mut self, event: VmEvent) -> u64 {
+        if event == VmEvent::PswpOut { self.swapped_out } else { 0 }
     }
     fn pressure(&mut self, memcg: MemcgId) -> (Pressure, PressureAverages) {
         (Pressure::NONE, self.averages.get(&memcg).copied().unwrap_or_default())
@@ -86,13 +90,16 @@ impl System for FakeBox {
         0
     }
     fn leaves(&self, memcg: MemcgId) -> Vec<MemcgId> {
-        match memcg.0 {
-            0 => (0..self.groups.len() as u16).map(|i| MemcgId(i + 1)).collect(),
-            _ => vec![memcg],
+        let children = self.children(memcg);
+        if children.is_empty() || self.whole.contains(&memcg) {
+            return vec![memcg];
         }
+        children.into_iter().flat_map(|m| self.leaves(m)).collect()
     }
     fn children(&self, memcg: MemcgId) -> Vec<MemcgId> {
-        if memcg.0 == 0 { self.leaves(memcg) } else { Vec::new() }
+        let parent = self.name(memcg);
+        let is_child = |m: &MemcgId| self.name(*m).rsplit_once('/').map_or("", |n| n.0) == parent;
+        (1..=self.groups.len() as u16).map(MemcgId).filter(is_child).collect()
     }
     fn has_group(&self, memcg: MemcgId) -> bool {
         usize::from(memcg.0) <= self.groups.len()

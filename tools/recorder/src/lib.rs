@@ -2,6 +2,7 @@
 //! and the lines in which a recording is printed; and the host's results, points of the form of
 //! `evidence/reference/` and a table of costs. No part needs a virtual machine.
 
+pub mod add;
 pub mod boot;
 pub mod chance;
 pub mod costs;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use mmsim_recorder::record::Recording;
-use mmsim_recorder::{boot, costs, decisions, point, reclaim, script};
+use mmsim_recorder::{add, boot, costs, decisions, point, reclaim, script};
 
 const USAGE: &str = "\
 recorder script FILE [PHASE]             the commands, checked, up to a snapshot
@@ -13,6 +13,7 @@ recorder script FILE [PHASE]             the commands, checked, up to a snapshot
 recorder phases OUTPUT                   what was counted, phase by phase
 recorder point EXPERIMENT ID MIB OUT..   a file of one point, an output per repetition;
                                          OUT may be BOOT.json, what `recorder boot` printed
+recorder add POINTS.json:ID OUT..        the file with further repetitions of a point
 recorder boot OUTPUT MEMORY              where memory was free when `record.sh -d` read it out
 recorder costs OUTPUT..                  nanoseconds of each step, by kernel
 recorder reclaim OUTPUT..               what a pass and its folios take, of traces by `reclaim.sh`
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         ["script", file, phase] => commands(file, Some(phase)),
         ["phases", output] => recording(output).map(|r| phases(&r)),
         ["point", experiment, id, mib, ref outputs @ ..] => made(experiment, id, mib, outputs),
+        ["add", point, ref outputs @ ..] if !outputs.is_empty() => added(point, outputs),
         ["boot", output, memory] => booted(output, memory),
         ["decisions", point, output] => text(output)
             .and_then(|t| decisions::document(point, &t).map_err(|e| format!("{output}: {e}"))),
@@ -103,6 +105,13 @@ fn made(experiment: &str, id: &str, mib: &str, outputs: &[&str]) -> Result<Strin
         |path: &&str| serde_json::from_str(&text(path)?).map_err(|e| format!("{path}: {e}"));
     let boot = boots.iter().map(layout).collect::<Result<Vec<_>, _>>()?;
     point::experiment(experiment, id, mib, &boot, &all)
+}
+
+fn added(point: &str, outputs: &[&str]) -> Result<String, String> {
+    let (stem, id) = point.split_once(".json:").ok_or("write POINTS.json:ID")?;
+    let file = format!("{stem}.json");
+    let all = outputs.iter().map(|o| recording(o)).collect::<Result<Vec<_>, _>>()?;
+    add::with(&text(&file)?, id, &all).map_err(|e| format!("{file}: {e}"))
 }
 
 /// The machine was looked at behind a snapshot, at which it printed `/proc/zoneinfo`.

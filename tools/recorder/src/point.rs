@@ -185,10 +185,31 @@ pub fn experiment(
         ("series", looked(series)),
         ("results", first.results.iter().enumerate().map(result).collect()),
     ];
-    let written = keys.iter().filter(|(_, v)| !v.is_null());
-    let keys: Vec<String> = written.map(|(k, v)| format!("\"{k}\":{v}")).collect();
+    let point: Value = keys.into_iter().collect();
     let name = json!(experiment);
-    Ok(format!("{{\"experiment\":{name},\"points\":[\n{{{}}}\n]}}\n", keys.join(",")))
+    Ok(format!("{{\"experiment\":{name},\"points\":[\n{}\n]}}\n", line(&point)))
+}
+
+/// Keys of a point in their order. What stands at its start is by the name of that snapshot.
+const KEYS: [&str; 5] = ["id", "kernel", "lru", "repetitions", "vm"];
+const KEYS_BEHIND: [&str; 8] = [
+    "boot",
+    "free_at_start_each",
+    "script",
+    "script_changes",
+    "phases",
+    "regions",
+    "series",
+    "results",
+];
+
+/// A point on one line.
+pub fn line(point: &Value) -> String {
+    let zones = STARTS.map(|s| format!("zones_at_{s}"));
+    let keys = KEYS.into_iter().chain(zones.iter().map(String::as_str));
+    let written = keys.chain(KEYS_BEHIND).filter(|k| !point[*k].is_null());
+    let keys: Vec<String> = written.map(|k| format!("\"{k}\":{}", point[k])).collect();
+    format!("{{{}}}", keys.join(","))
 }
 
 /// The script of a point of a file of `evidence/reference/`, for one of its repetitions.

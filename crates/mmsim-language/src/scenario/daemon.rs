@@ -2,7 +2,7 @@
 
 use mmsim_core::base::id::{MemcgId, PAGE_SIZE};
 use mmsim_core::base::time::{SimDuration, SimTime};
-use mmsim_core::config::Kernel;
+use mmsim_core::config::{Kernel, MachineConfig};
 use mmsim_core::policy::daemon::{Daemon, DaemonConfig, ReadCosts, TriggerSpec};
 use mmsim_daemons::earlyoom::Earlyoom;
 use mmsim_daemons::kubelet::tree::KUBEPODS;
@@ -23,6 +23,7 @@ use super::tables::{
     CONTROLS, DAEMON, DAEMON_DO, DAEMON_RULE, DAEMON_TRIGGER, DAEMON_VICTIM, DAEMON_WATCH,
     EARLYOOM, KUBELET, LMKD, NOHANG, SENPAI, SENPAI_MODES, SIGNALS, STALLS, SYSTEMD_OOMD,
 };
+use super::tasks::in_time;
 use super::watched::{group_named, groups_like};
 use super::workload::TaskSpec;
 use mmsim_base::error::Error;
@@ -118,14 +119,14 @@ pub(super) fn daemons(
     sources: &Sources,
     root: &Reader<'_>,
     tasks: &[TaskSpec],
-    memcgs: &[&str],
-    (kernel, pods): (Kernel, Option<&Pods>),
+    machine: &MachineConfig,
+    pods: Option<&Pods>,
 ) -> Result<Vec<DaemonSpec>, Error> {
     let mut all: Vec<DaemonSpec> = Vec::new();
     if !root.has("daemon") {
         return Ok(all);
     }
-    let groups: Vec<String> = memcgs.iter().map(|m| (*m).to_string()).collect();
+    let groups: Vec<String> = machine.memcgs.iter().map(|m| m.name.clone()).collect();
     for (i, node) in root.list("daemon")?.iter().enumerate() {
         let path = format!("daemon[{i}]");
         let r = Reader::open(sources, node, &DAEMON, &path)?;
@@ -133,8 +134,8 @@ pub(super) fn daemons(
             let found = format!("more than {MOST_DAEMONS} daemons");
             return Err(r.error("name", found, "fewer of them"));
         }
-        let program = program(&r, &groups, kernel, pods)?;
-        let process = process(&r, &program, memcgs)?;
+        let program = program(&r, &groups, machine.kernel, pods)?;
+        let process = process(&r, &program, machine)?;
         let task = tasks.iter().any(|t| t.name == process.name);
         if task || all.iter().any(|d| d.process.name == process.name) {
             let found = format!("\"{}\" is the name of another process too", process.name);
@@ -145,14 +146,22 @@ pub(super) fn daemons(
     Ok(all)
 }
 
-fn process(r: &Reader<'_>, program: &Program, memcgs: &[&str]) -> Result<DaemonConfig, Error> {
+fn process(
+    r: &Reader<'_>,
+    program: &Program,
+    machine: &MachineConfig,
+) -> Result<DaemonConfig, Error> {
     let memcg = match r.opt_name("memcg")? {
         None => None,
-        Some(name) => Some(match memcgs.iter().position(|m| *m == name) {
+        Some(name) => Some(match machine.memcgs.iter().position(|m| m.name == name) {
             Some(i) => i,
-            None => return Err(r.unknown_word("memcg", "group", name, memcgs)),
+            None => {
+                let known: Vec<&str> = machine.memcgs.iter().map(|m| m.name.as_str()).collect();
+                return Err(r.unknown_word("memcg", "group", name, &known));
+            }
         }),
     };
+    in_time(r, memcg.map(|i| machine.memcgs[i].name.as_str()), machine)?;
     let (adj, locked) = match program {
         Program::Lmkd(_) => (-1000, true),
         Program::SystemdOomd(_) => (-900, false),
@@ -246,7 +255,11 @@ fn names(r: &Reader<'_>, key: &str) -> Result<Vec<String>, Error> {
 }
 
 /// Names of groups in a list.
-fn group_names(r: &Reader<'_>, key: &str, groups: &[String]) -> Result<Vec<String>, Error> {
+pub(super) fn group_names(
+    r: &Reader<'_>,
+    key: &str,
+    groups: &[String],
+) -> Result<Vec<String>, Error> {
     let all = names(r, key)?;
     let known: Vec<&str> = groups.iter().map(String::as_str).collect();
     match all.iter().find(|name| !groups.contains(name)) {

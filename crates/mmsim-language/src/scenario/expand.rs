@@ -375,7 +375,7 @@ pub(super) fn plan(
     tasks::check_pinned(&r, &tasks, managed - machine.os_overhead)?;
     tasks::check_time_passes(&r, &tasks, machine.cost.t_hit)?;
     let damon = damon::monitors(sources, &r, &tasks, &memcgs, machine.kernel)?;
-    let daemons = daemon::daemons(sources, &r, &tasks, &memcgs, (machine.kernel, pods.as_ref()))?;
+    let daemons = daemon::daemons(sources, &r, &tasks, &machine, pods.as_ref())?;
     let policy = policy::read(sources, r.find("reclaim"), "reclaim", "classic-v6.12")?;
     let compaction = policy::read(sources, r.find("compaction"), "compaction", "compaction-v4.1")?;
     let (seed, seeds): (u64, u64) = (r.get("seed")?, r.get("seeds")?);

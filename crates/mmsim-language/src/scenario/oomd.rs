@@ -1,7 +1,9 @@
 //! `[[daemon.oomd]]`: rulesets of plug-ins.
 
-use mmsim_daemons::oomd::{ACTIONS, DETECTORS, Detector, Kill, Ruleset};
+use mmsim_core::base::id::{Idx as _, MemcgId, PAGE_SIZE};
+use mmsim_daemons::oomd::{ACTIONS, DETECTORS, Detector, Kill, Ruleset, SWAP_USAGE};
 
+use super::daemon::group_names;
 use super::fields::{each, one_or_more};
 use super::read::Reader;
 use super::tables::{OOMD, OOMD_DETECTOR, OOMD_KILL};
@@ -57,12 +59,20 @@ fn detector(r: &Reader<'_>, groups: &[String]) -> Result<Detector, Error> {
     if r.has("memcg") {
         group_named(r, "memcg", groups)?;
     }
+    for (key, of) in [("anon", "memory_above"), ("swap-out", "swap_free")] {
+        if row.name != of && !r.is_default(key) {
+            let found = format!("it is of `{of}`, not of `{}`", row.name);
+            return Err(r.error(key, found, "nothing: leave it out"));
+        }
+    }
     Ok(Detector {
         plugin,
         group: r.opt_name("group")?.unwrap_or("").to_string(),
         memcg: r.opt_name("memcg")?.unwrap_or("/").to_string(),
         threshold: r.opt_number("threshold")?.unwrap_or(0.0),
         duration: r.opt_time("duration")?.unwrap_or_default(),
+        anon: r.get("anon")?,
+        swap_out: r.get::<u64>("swap-out")? * PAGE_SIZE,
     })
 }
 
@@ -70,8 +80,8 @@ fn kill(r: &Reader<'_>, groups: &[String]) -> Result<Kill, Error> {
     let plugin = r.position("plugin")?;
     let (name, _, keys) = ACTIONS[plugin];
     let among = if keys.is_empty() {
-        for key in ["among", "pause", "always-continue"] {
-            if !r.is_default(key) {
+        for key in ["among", "recursive", "prefer", "avoid", "pause", "always-continue"] {
+            if r.has(key) && !r.is_default(key) {
                 let found = format!("`{name}` kills no group");
                 return Err(r.error(key, found, "nothing: leave it out"));
             }
@@ -81,5 +91,29 @@ fn kill(r: &Reader<'_>, groups: &[String]) -> Result<Kill, Error> {
         r.need("among")?;
         groups_like(r, "among", groups)?
     };
-    Ok(Kill { plugin, among, pause: r.get("pause")?, goes_on: r.get("always-continue")? })
+    let biased = r.get("biased-swap-kill")?;
+    if biased && name != SWAP_USAGE {
+        let found = format!("it is of `{SWAP_USAGE}`, not of `{name}`");
+        return Err(r.error("biased-swap-kill", found, "nothing: leave it out"));
+    }
+    let recursive = r.get("recursive")?;
+    Ok(Kill {
+        plugin,
+        among: if recursive { tops(among, groups) } else { among },
+        recursive,
+        prefer: group_names(r, "prefer", groups)?,
+        avoid: group_names(r, "avoid", groups)?,
+        biased,
+        pause: r.get("pause")?,
+        goes_on: r.get("always-continue")?,
+    })
+}
+
+/// Groups without those that stand below another of them.
+fn tops(all: Vec<MemcgId>, groups: &[String]) -> Vec<MemcgId> {
+    let name = |m: MemcgId| groups[m.index() - 1].as_str();
+    let below = |m: MemcgId, top: MemcgId| {
+        name(m).strip_prefix(name(top)).is_some_and(|rest| rest.starts_with('/'))
+    };
+    all.iter().copied().filter(|&m| !all.iter().any(|&top| below(m, top))).collect()
 }

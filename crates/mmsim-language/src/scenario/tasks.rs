@@ -79,8 +79,12 @@ pub(super) fn tasks(
     Ok(tasks)
 }
 
-/// A task starts while its group is there.
-fn in_time(r: &Reader<'_>, memcg: Option<&str>, machine: &MachineConfig) -> Result<(), Error> {
+/// A task or a daemon starts while its group is there.
+pub(super) fn in_time(
+    r: &Reader<'_>,
+    memcg: Option<&str>,
+    machine: &MachineConfig,
+) -> Result<(), Error> {
     let start: SimDuration = r.get("start")?;
     let own = memcg.map_or_else(Vec::new, |m| instances(&machine.memcgs, m));
     let of = |g: usize| &machine.memcgs[g];

@@ -134,6 +134,9 @@ rows! {
             "per cent of `full` pressure or of free swap; MiB of `memory_above`")
         ("duration", Time, Auto("none, for `swap_free`"),
             "for how long it holds; of `memory_reclaim`: within which time")
+        ("anon", Flag, Is("false"), "of `memory_above`: anonymous memory (`threshold_anon`)")
+        ("swap-out", Size(0), Is("\"0 pages\""),
+            "of `swap_free`: swapped out per second too (`swapout_bps_threshold`)")
     }
 }
 
@@ -147,6 +150,10 @@ rows! {
         ("among", Text, Auto("none, for `continue` and `stop`"),
             "groups, where `*` stands for any characters: `user/*`")
         ("pause", Time, Is("\"15s\""), "time after a kill in which its ruleset does not act (`post_action_delay`)")
+        ("recursive", Flag, Is("false"), "goes on among the groups below the first, down to one without")
+        ("prefer", Texts, Auto("none"), "groups that are killed first (`trusted.oomd_prefer`)")
+        ("avoid", Texts, Auto("none"), "groups that are killed last (`trusted.oomd_avoid`)")
+        ("biased-swap-kill", Flag, Is("false"), "`kill_by_swap_usage` spares protected groups")
         ("always-continue", Flag, Is("false"), "the next one of a list acts after a kill too, and there is no pause")
     }
 }
