@@ -473,13 +473,17 @@ fn choose(
     frozen: &[(MemcgId, SimTime)],
 ) -> Vec<Placed> {
     let mut all = Vec::new();
+    // Without children, or killed as a whole.
+    let ends = if pick.recursive { reads.system.leaves(MemcgId(0)) } else { Vec::new() };
     let mut below: BTreeMap<MemcgId, Vec<Placed>> = BTreeMap::new();
     for who in siblings {
         if let Owned::Group(m) = who
             && pick.recursive
-            && reads.system.leaves(m) != [m]
+            && !ends.contains(&m)
+            && let children = reads.system.children(m)
+            && !children.is_empty()
         {
-            let children = reads.system.children(m).into_iter().map(Owned::Group).collect();
+            let children = children.into_iter().map(Owned::Group).collect();
             below.insert(m, choose(children, (rule, pick), state, reads, frozen));
         }
         let candidate = who.borrowed();

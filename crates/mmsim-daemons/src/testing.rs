@@ -91,10 +91,14 @@ impl System for FakeBox {
     }
     fn leaves(&self, memcg: MemcgId) -> Vec<MemcgId> {
         let children = self.children(memcg);
-        if children.is_empty() || self.whole.contains(&memcg) {
+        if children.is_empty() {
             return vec![memcg];
         }
-        children.into_iter().flat_map(|m| self.leaves(m)).collect()
+        let whole = |m: &MemcgId| self.whole.contains(m);
+        children
+            .into_iter()
+            .flat_map(|m| if whole(&m) { vec![m] } else { self.leaves(m) })
+            .collect()
     }
     fn children(&self, memcg: MemcgId) -> Vec<MemcgId> {
         let parent = self.name(memcg);

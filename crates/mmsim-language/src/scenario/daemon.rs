@@ -442,7 +442,7 @@ fn expression(
 fn victim(v: &Reader<'_>, groups: &[String]) -> Result<Pick, Error> {
     let mut pick = match v.name("among")? {
         "processes" => Pick::of(Among::Processes(Vec::new())),
-        _ => Pick::of(Among::Groups(groups_like(v, "among", groups)?)),
+        _ => Pick::of(Among::Groups(groups_like(v, "among", groups, &["processes"])?)),
     };
     if let Some(keep) = v.opt_name("keep")? {
         pick.keep = Some(expression(v, "keep", keep, groups, Expr::condition)?);

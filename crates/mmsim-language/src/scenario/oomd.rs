@@ -89,7 +89,7 @@ fn kill(r: &Reader<'_>, groups: &[String]) -> Result<Kill, Error> {
         Vec::new()
     } else {
         r.need("among")?;
-        groups_like(r, "among", groups)?
+        groups_like(r, "among", groups, &[])?
     };
     let biased = r.get("biased-swap-kill")?;
     if biased && name != SWAP_USAGE {
@@ -97,12 +97,17 @@ fn kill(r: &Reader<'_>, groups: &[String]) -> Result<Kill, Error> {
         return Err(r.error("biased-swap-kill", found, "nothing: leave it out"));
     }
     let recursive = r.get("recursive")?;
+    let (prefer, avoid) = (group_names(r, "prefer", groups)?, group_names(r, "avoid", groups)?);
+    if let Some(both) = avoid.iter().find(|name| prefer.contains(name)) {
+        let found = format!("\"{both}\" is in `prefer` too");
+        return Err(r.error("avoid", found, "it in one of them"));
+    }
     Ok(Kill {
         plugin,
         among: if recursive { tops(among, groups) } else { among },
         recursive,
-        prefer: group_names(r, "prefer", groups)?,
-        avoid: group_names(r, "avoid", groups)?,
+        prefer,
+        avoid,
         biased,
         pause: r.get("pause")?,
         goes_on: r.get("always-continue")?,

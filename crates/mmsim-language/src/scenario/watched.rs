@@ -18,18 +18,20 @@ pub(super) fn group_named(r: &Reader<'_>, key: &str, groups: &[String]) -> Resul
     }
 }
 
-/// The groups with a pattern's names, at least one.
+/// The groups with a pattern's names, at least one; `others`: words that the key has besides.
 pub(super) fn groups_like(
     r: &Reader<'_>,
     key: &str,
     groups: &[String],
+    others: &[&str],
 ) -> Result<Vec<MemcgId>, Error> {
     let names = r.name(key)?;
     let matches = |(_, g): &(usize, &String)| like(g, names);
     let all: Vec<MemcgId> =
         groups.iter().enumerate().filter(matches).map(|(i, _)| MemcgId(i as u16 + 1)).collect();
     if all.is_empty() {
-        let known: Vec<&str> = groups.iter().map(String::as_str).chain(["processes"]).collect();
+        let known = groups.iter().map(String::as_str).chain(others.iter().copied());
+        let known: Vec<&str> = known.collect();
         return Err(r.unknown_word(key, "group", names, &known));
     }
     Ok(all)

@@ -36,7 +36,7 @@ impl Looking<'_> {
         self.machine.daemons.users[self.id].config.costs
     }
     /// A read of a file of the machine, or of a group. In Linux there is no file of a group that is not
-    /// there; here the read gives zeros, and the run says at its end that it did.
+    /// there; here the read gives zeros, a write does nothing, and the run says so at its end.
     fn pay_for(&mut self, memcg: MemcgId) {
         let costs = self.costs();
         let memcgs = &self.machine.mem.memcgs;
@@ -131,6 +131,13 @@ impl System for Looking<'_> {
         triggers.len() - 1
     }
     fn act(&mut self, action: Action, reason: &Reason) -> u64 {
+        if let Action::SignalGroup(m, _) | Action::Write(m, ..) | Action::Reclaim(m, ..) = action
+            && !self.has_group(m)
+        {
+            // There is no file to write to.
+            self.pay_for(m);
+            return 0;
+        }
         self.machine.mem.acting.now += self.machine.mem.given.cost.t_syscall;
         let (at, lost) = (self.now(), self.machine.lost_by(action));
         let (what, target) = self.machine.names_of(action);

@@ -137,13 +137,19 @@ pub(super) fn memcgs(r: &Reader<'_>) -> Result<Vec<MemcgConfig>, Error> {
     Ok(groups)
 }
 
-/// A path has no empty part and does not lead upwards.
+/// The longest name of a directory (`NAME_MAX`).
+const NAME_MAX: usize = 255;
+
+/// A path has no empty or too long part and does not lead upwards.
 fn check_path(g: &Reader<'_>, path: &str) -> Result<(), Error> {
     let found = match path {
         _ if path.starts_with('/') => format!("\"{path}\" begins with a slash"),
         _ if path.split('/').any(str::is_empty) => format!("\"{path}\" has an empty part"),
         _ if path.split('/').any(|part| part == ".." || part == ".") => {
             format!("\"{path}\" leads to another group")
+        }
+        _ if path.split('/').any(|part| part.len() > NAME_MAX) => {
+            format!("a part of more than {NAME_MAX} bytes")
         }
         _ => return Ok(()),
     };
