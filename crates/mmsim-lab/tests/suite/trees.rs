@@ -48,6 +48,17 @@ fn the_oom_killer_ends_whom_the_kernel_ends() {
     }
 }
 
+/// A charging process tries 17 times more while its victims have yet to end, or until they get the CPU:
+/// on 6.12 at once, on 7.3 by the timer for slices.
+#[test]
+fn attempts_for_a_limit_go_on_until_victims_get_the_cpu() {
+    let all = replayed("tree-oom");
+    for point in ["oom-group-classic-6", "oom-group-mglru-6", "oom-single"] {
+        near(&of(&all, point, "memory.events.max"), 0.0, 0.0);
+    }
+    near(&of(&all, "oom-", "memory.events.max"), 0.0, 1.0);
+}
+
 /// The level with the least room pays, and sleeps by its overage: 20 s within 3 %.
 #[test]
 fn a_group_above_its_high_is_throttled_as_long() {

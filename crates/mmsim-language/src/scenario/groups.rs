@@ -45,13 +45,14 @@ pub fn overlooked(groups: &[MemcgConfig]) -> Option<String> {
         1 => " and another".to_string(),
         n => format!(" and {n} others"),
     };
+    let declare = if others.is_empty() { "declares" } else { "declare" };
     let above = of_parent(first)?;
     let (file, own, has) = match first.low > above.low {
         true => ("memory.low", first.low, above.low),
         false => ("memory.min", first.min, above.min),
     };
     Some(format!(
-        "group `{}`{others} declares {file} of {}, and `{}` above it {}: it has no more than that",
+        "group `{}`{others} {declare} {file} of {}, and `{}` above it {}: it has no more than that",
         first.name,
         shown(own),
         above.name,
@@ -83,7 +84,7 @@ mod tests {
     fn protection_beyond_that_of_the_parent_is_told() {
         let group = |name: &str, low| MemcgConfig { low, ..MemcgConfig::new(name) };
         let some = overlooked(&[group("pod", 0), group("pod/a", 256), group("pod/b", 256)]);
-        let said = "group `pod/a` and another declares memory.low of 1MiB, and `pod` above it";
+        let said = "group `pod/a` and another declare memory.low of 1MiB, and `pod` above it";
         assert!(some.is_some_and(|s| s.starts_with(said)));
         let all = overlooked(&[group("pod", 256), group("pod/a", PAGE_COUNTER_MAX)]);
         let said = "group `pod/a` declares memory.low of max, and `pod` above it 1MiB:";

@@ -150,7 +150,7 @@ rows! {
         ("among", Text, Auto("none, for `continue` and `stop`"),
             "groups, where `*` stands for any characters: `user/*`")
         ("pause", Time, Is("\"15s\""), "time after a kill in which its ruleset does not act (`post_action_delay`)")
-        ("recursive", Flag, Is("false"), "goes on among the groups below the first, down to one without")
+        ("recursive", Flag, Is("false"), "goes on among the groups below the first, and so on down")
         ("prefer", Texts, Auto("none"), "groups that are killed first (`trusted.oomd_prefer`)")
         ("avoid", Texts, Auto("none"), "groups that are killed last (`trusted.oomd_avoid`)")
         ("biased-swap-kill", Flag, Is("false"), "`kill_by_swap_usage` spares protected groups")
