@@ -24,7 +24,7 @@ use super::tables::{
     EARLYOOM, KUBELET, LMKD, NOHANG, SENPAI, SENPAI_MODES, SIGNALS, STALLS, SYSTEMD_OOMD,
 };
 use super::tasks::in_time;
-use super::watched::{group_named, groups_like};
+use super::watched::{group_named, group_names, groups_like, names};
 use super::workload::TaskSpec;
 use mmsim_base::error::Error;
 use mmsim_base::nearest::nearest;
@@ -247,25 +247,6 @@ fn code(r: &Reader<'_>) -> Result<Option<CodeSpec>, Error> {
         return Ok(None);
     };
     Ok(Some(CodeSpec { name, fuel_time: r.opt_time("fuel-time")?.unwrap_or(SimDuration(1)) }))
-}
-
-fn names(r: &Reader<'_>, key: &str) -> Result<Vec<String>, Error> {
-    let all = r.texts(key, "name")?.unwrap_or_default();
-    Ok(all.into_iter().map(|(name, _)| name.to_string()).collect())
-}
-
-/// Names of groups in a list.
-pub(super) fn group_names(
-    r: &Reader<'_>,
-    key: &str,
-    groups: &[String],
-) -> Result<Vec<String>, Error> {
-    let all = names(r, key)?;
-    let known: Vec<&str> = groups.iter().map(String::as_str).collect();
-    match all.iter().find(|name| !groups.contains(name)) {
-        Some(name) => Err(r.unknown_word(key, "group", name, &known)),
-        None => Ok(all),
-    }
 }
 
 fn earlyoom(r: &Reader<'_>) -> Result<Earlyoom, Error> {

@@ -3,11 +3,10 @@
 use mmsim_core::base::id::{Idx as _, MemcgId, PAGE_SIZE};
 use mmsim_daemons::oomd::{ACTIONS, DETECTORS, Detector, Kill, Ruleset, SWAP_USAGE};
 
-use super::daemon::group_names;
 use super::fields::{each, one_or_more};
 use super::read::Reader;
 use super::tables::{OOMD, OOMD_DETECTOR, OOMD_KILL};
-use super::watched::{group_named, groups_like};
+use super::watched::{group_named, group_names, groups_like};
 use mmsim_base::error::Error;
 use mmsim_core::base::time::SimDuration;
 

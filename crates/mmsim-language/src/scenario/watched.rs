@@ -37,6 +37,26 @@ pub(super) fn groups_like(
     Ok(all)
 }
 
+/// Names in a list.
+pub(super) fn names(r: &Reader<'_>, key: &str) -> Result<Vec<String>, Error> {
+    let all = r.texts(key, "name")?.unwrap_or_default();
+    Ok(all.into_iter().map(|(name, _)| name.to_string()).collect())
+}
+
+/// Names of groups in a list.
+pub(super) fn group_names(
+    r: &Reader<'_>,
+    key: &str,
+    groups: &[String],
+) -> Result<Vec<String>, Error> {
+    let all = names(r, key)?;
+    let known: Vec<&str> = groups.iter().map(String::as_str).collect();
+    match all.iter().find(|name| !groups.contains(name)) {
+        Some(name) => Err(r.unknown_word(key, "group", name, &known)),
+        None => Ok(all),
+    }
+}
+
 /// True if a name is like a pattern, in which `*` stands for any characters.
 fn like(name: &str, pattern: &str) -> bool {
     match pattern.split_once('*') {
