@@ -68,10 +68,11 @@ impl Machine {
     /// The charging process tries on until its victims have ended. If it is the only victim, it
     /// still has its memory, and gives up after [`MAX_RECLAIM_RETRIES`] tries more. Other victims
     /// end once they get the CPU: at once where kernel code gives it up while it kills
-    /// (`mem_cgroup_scan_tasks`), under lazy preemption at the second tick, and with `hrtick` when
-    /// the slice is over. Each try counts.
+    /// (`mem_cgroup_scan_tasks`), under lazy preemption at a tick, and with `hrtick` when the slice is
+    /// over. Each try counts.
     ///
-    /// Deviation: a process that is no victim tries no more often than one that is.
+    /// Deviations: a try takes four times as long as the recorded 0.1 ms, so the second tick stands
+    /// for the first; and a process that is no victim tries no more often than one that is.
     fn try_on(&mut self, tid: ThreadId, level: MemcgId, victim: AsId) {
         let own = self.work.threads[tid].space;
         let (rules, now) = (&self.mem.given.rules, self.mem.acting.now);
