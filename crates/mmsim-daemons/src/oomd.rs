@@ -213,7 +213,7 @@ impl Ruleset {
             keep: Some(own(keep)),
             by: keys.iter().map(|key| (Sort::Largest, own(key))).collect(),
             order: if keys.len() > 1 { Order::SizeOrGrowth } else { Order::Keys },
-            recursive: action.recursive,
+            below: if action.recursive { below(&action.among, groups) } else { Vec::new() },
             prefer: action.prefer.clone(),
             avoid: action.avoid.clone(),
             ..Pick::of(Among::Groups(action.among.clone()))
@@ -232,6 +232,16 @@ impl Ruleset {
     }
 }
 
+/// All groups below these.
+fn below(tops: &[MemcgId], groups: Names<'_>) -> Vec<MemcgId> {
+    let name = |m: &MemcgId| groups[usize::from(m.0) - 1].as_str();
+    let is_below = |m: &MemcgId| {
+        let rest = tops.iter().filter_map(|top| name(m).strip_prefix(name(top)));
+        rest.into_iter().any(|rest| rest.starts_with('/'))
+    };
+    (1..=groups.len() as u16).map(MemcgId).filter(is_below).collect()
+}
+
 /// Rules of rulesets.
 pub fn rules(all: &[Ruleset], groups: Names<'_>) -> Rules {
     let of = |r: &Ruleset| (0..r.actions.len()).map(|n| r.rule(n, groups)).collect::<Vec<_>>();
@@ -243,7 +253,7 @@ mod tests {
     use super::*;
     use crate::testing::FakeBox;
     use mmsim_core::base::time::SimTime;
-    use mmsim_core::policy::daemon::{Action, GroupFiles, Meminfo};
+    use mmsim_core::policy::daemon::{Action, Daemon as _, GroupFiles, Meminfo};
 
     fn detector(plugin: &str, group: &str, threshold: f64, seconds: u64) -> Detector {
         Detector {
@@ -414,6 +424,25 @@ mod tests {
         assert_eq!(acts(of(&["batch/c"], &[], true), &[]), [2, 3, 5]);
         assert_eq!(acts(of(&[], &["user"], true), &[]), [5, 2, 3]);
         assert_eq!(acts(of(&[], &[], true), &[1]), [1, 5]);
+    }
+
+    /// Pressure of groups below is watched too, from the beginning on.
+    #[test]
+    fn a_walk_reads_pressure_below() {
+        let names = ["a", "a/b", "ab", "a/b/c"].map(String::from);
+        let of = |recursive| {
+            let detectors = vec![detector("swap_free", "", 10.0, 0)];
+            let actions =
+                vec![Kill { among: vec![MemcgId(1)], recursive, ..kill("kill_by_pressure") }];
+            let (hook, hook_timeout) = (SimDuration::ZERO, SimDuration::ZERO);
+            let ruleset = Ruleset { name: "r".into(), detectors, actions, hook, hook_timeout };
+            let mut needs = rules(&[ruleset], &names).needs().pressure;
+            needs.sort();
+            needs.dedup();
+            needs
+        };
+        assert_eq!(of(false), [MemcgId(1)]);
+        assert_eq!(of(true), [1, 2, 4].map(MemcgId));
     }
 
     /// Swap of 1,000 pages for memory of 500: 150 protected pages stand for 300 in swap. 400 less

@@ -71,9 +71,10 @@ pub struct Pick {
     pub avoid: Vec<String>,
     /// Names of those that are never taken.
     pub omit: Vec<String>,
-    /// The groups right below a candidate take its place, in their own order and so on down, unless
-    /// it has none or dies as a whole (`memory.oom.group`).
-    pub recursive: bool,
+    /// All groups below candidates, if a walk goes down to them: those right below a candidate take
+    /// its place in their own order, and so on, unless it has none or dies as a whole
+    /// (`memory.oom.group`).
+    pub below: Vec<MemcgId>,
     /// Preferred and avoided ones get this much more or less by the first key; 0: they come first
     /// and last, whatever their keys.
     pub weight: f64,
@@ -86,19 +87,8 @@ impl Pick {
     /// All of them, in the order of their numbers.
     pub fn of(among: Among) -> Pick {
         let (prefer, avoid, omit) = (Vec::new(), Vec::new(), Vec::new());
-        let (by, order, recursive) = (Vec::new(), Order::Keys, false);
-        Pick {
-            among,
-            keep: None,
-            by,
-            order,
-            prefer,
-            avoid,
-            omit,
-            recursive,
-            weight: 0.0,
-            scan: None,
-        }
+        let (by, order, below) = (Vec::new(), Order::Keys, Vec::new());
+        Pick { among, keep: None, by, order, prefer, avoid, omit, below, weight: 0.0, scan: None }
     }
     /// Ordered by this first, or next.
     #[must_use]
@@ -473,12 +463,13 @@ fn choose(
     frozen: &[(MemcgId, SimTime)],
 ) -> Vec<Placed> {
     let mut all = Vec::new();
+    let recursive = !pick.below.is_empty();
     // Without children, or killed as a whole.
-    let ends = if pick.recursive { reads.system.leaves(MemcgId(0)) } else { Vec::new() };
+    let ends = if recursive { reads.system.leaves(MemcgId(0)) } else { Vec::new() };
     let mut below: BTreeMap<MemcgId, Vec<Placed>> = BTreeMap::new();
     for who in siblings {
         if let Owned::Group(m) = who
-            && pick.recursive
+            && recursive
             && !ends.contains(&m)
             && let children = reads.system.children(m)
             && !children.is_empty()
@@ -584,6 +575,7 @@ impl Daemon for Rules {
             }
             if of_candidates {
                 for pick in pick {
+                    pressure.extend(&pick.below);
                     match &pick.among {
                         Among::Processes(m) | Among::Leaves(m) | Among::Groups(m) => {
                             pressure.extend(m);
