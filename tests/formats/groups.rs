@@ -10,6 +10,15 @@ const BOX: &str = include_str!("boxes/groups.txt");
 /// A copy that `import-system --script` printed on a real 6.12.
 const TREE: &str = include_str!("boxes/tree-6.12.txt");
 
+/// The tree on a machine with zswap.
+fn with_zswap() -> String {
+    let on = "\n==> /sys/module/zswap/parameters/enabled <==\nY\n";
+    let swaps = "==> /proc/swaps <==\n";
+    assert!(!BOX.contains(swaps) && !BOX.contains("zswap/parameters"));
+    let disk = "Filename Type Size Used Priority\n/dev/sda2 partition 4194300 0 -2\n";
+    format!("{BOX}{on}{swaps}{disk}")
+}
+
 /// The scenario of a copy, its remarks, items that come back, and those that do not.
 fn import(text: &str) -> (String, String, usize, Vec<String>) {
     let copies = Copies::of_text(text, "box.txt").unwrap_or_else(|e| panic!("{e}"));
@@ -33,7 +42,7 @@ fn refused(text: &str) -> String {
 /// protection are the copies', in pages. A group without the memory controller is none.
 #[test]
 fn a_tree_becomes_groups_in_the_order_of_creation() {
-    let (scenario, notes, ..) = import(BOX);
+    let (scenario, notes, ..) = import(&with_zswap());
     let text = scenario.clone() + "\n[[task]]\nworkload = \"sequential\"\nmemory = \"1 page\"\n";
     let scenario = Scenario::from_str(&text, "box.toml").unwrap_or_else(|e| panic!("{e}"));
     let runs = machines::specs(&scenario).unwrap_or_else(|e| panic!("{e}"));
@@ -63,11 +72,15 @@ fn a_tree_becomes_groups_in_the_order_of_creation() {
 }
 
 /// All settings and the option of the mount come back but `max` of a protection, which is a size
-/// here. A copy has 18 files that are settings, and MemTotal of meminfo and the mount.
+/// here, and limits of zswap where the scenario has none. A copy has 18 files that are settings, and MemTotal of meminfo and the mount.
 #[test]
 fn a_tree_comes_back() {
-    let (_, _, equal, others) = import(BOX);
-    assert_eq!(others, ["sys/fs/cgroup/system.slice/memory.low: max / 8589934592"]);
+    let (_, notes, equal, others) = import(BOX);
+    let z = "kubepods.slice/kubepods-burstable.slice/z/memory.zswap.max";
+    let without = format!("sys/fs/cgroup/{z}: 67108864 / max");
+    let low = "sys/fs/cgroup/system.slice/memory.low: max / 8589934592";
+    assert_eq!(others, [&*without, low]);
+    assert!(notes.contains("there is no zswap in the scenario: left out"), "{notes}");
     let settings = BOX.lines().filter(|l| {
         let ends = |file: &str| l.ends_with(&format!("/memory.{file} <=="));
         let files =
@@ -75,7 +88,7 @@ fn a_tree_comes_back() {
         files.iter().any(|f| ends(f))
     });
     // Of the machine, three items more are equal: total memory, the mount, and that no MGLRU is on.
-    let equal_settings = settings.count() - 1;
+    let equal_settings = settings.count() - 2;
     assert!((equal_settings + 1..=equal_settings + 3).contains(&equal), "{equal}");
 }
 

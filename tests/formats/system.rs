@@ -58,6 +58,14 @@ fn compressed_memory_is_taken_over() {
     let zswap = "[machine.zswap]\ncompressor = \"lzo\"\nmax-pool-percent = 35\n\
                  accept-threshold-percent = 90\n";
     assert!(imported.scenario.contains(zswap), "{}", imported.scenario);
+    // Parameters that the kernel takes although no pool can be so large, and groups without zswap.
+    for (percent, taken) in [("0", 0), ("200", 100)] {
+        let text =
+            on.replace("max_pool_percent <==\n35", &format!("max_pool_percent <==\n{percent}"));
+        let (_, imported) = import(&text, Programs::Held);
+        let key = format!("max-pool-percent = {taken}\n");
+        assert!(imported.scenario.contains(&key), "{}", imported.scenario);
+    }
     let zram = ["stored-bytes-per-page = 2000", "mem_limit = \"100 pages\""];
     zram.iter().for_each(|k| assert!(imported.scenario.contains(k), "{}", imported.scenario));
     let (before, after) = (round_trip(BOX_6_12), round_trip(&on));

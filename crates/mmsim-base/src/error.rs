@@ -122,7 +122,7 @@ impl Error {
         let near = crate::nearest::nearest(word, known);
         let near = near.map_or(String::new(), |n| format!(", did you mean `{n}`?"));
         let title = format!("{what} `{word}`{near}");
-        Error::of_option(title).help(format!("known: {}", known.join(", ")))
+        Error::of_option(title).help(format!("known: {}", crate::nearest::listed(known)))
     }
 
     /// The same with a further line of help.

@@ -37,9 +37,20 @@ pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     (distance(best) <= most).then_some(best)
 }
 
+/// Words as a list: `a, b`, where one that has a comma itself stands in backquotes.
+pub fn listed(words: &[&str]) -> String {
+    let word = |w: &&str| if w.contains(',') { format!("`{w}`") } else { (*w).to_string() };
+    words.iter().map(word).collect::<Vec<_>>().join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_with_commas_are_told_apart() {
+        assert_eq!(listed(&["SSD", "zram, then SSD", "7.3"]), "SSD, `zram, then SSD`, 7.3");
+    }
 
     #[test]
     fn nearest_words() {

@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
+use mmsim::nearest::listed;
 use mmsim::report::expect::Expectation;
 use mmsim::scenario::GroupPolicy;
 use mmsim::selection::Selection;
 use mmsim::{Error, Registry, RunSpec, Scenario};
+use mmsim_terminal::exit::remark;
 
 /// Changes of a scenario by the command line.
 #[derive(Clone, Debug, Default)]
@@ -59,6 +61,13 @@ impl Plan {
         sets.extend(overrides.seed.map(|s| ("seed".to_string(), s.to_string())));
         sets.extend(overrides.seeds.map(|s| ("seeds".to_string(), s.to_string())));
         let scenario = Scenario::load(path, &sets)?.with_policies(overrides.policies)?;
+        for (key, variants) in scenario.overruled() {
+            let names: Vec<&str> = variants.iter().map(String::as_str).collect();
+            remark(&format!(
+                "--set {key} does not reach variants with a value of their own: {}",
+                listed(&names)
+            ));
+        }
         let mut specs = mmsim::machines::specs_of(&scenario, &registry())?;
         let selection = Selection::new(overrides.variants, overrides.at);
         specs = selection.of(specs, &path.display().to_string())?;

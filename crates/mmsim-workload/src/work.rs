@@ -68,6 +68,11 @@ pub trait Work {
         Ok(false)
     }
 
+    /// True if some of its pages may be anonymous.
+    fn has_anon(&self) -> bool {
+        true
+    }
+
     /// True if it has operations whose sizes are those of the machine it is for: writes to files of
     /// the kernel, and calls of `fsync(2)`.
     fn is_of_one_size(&self) -> bool {

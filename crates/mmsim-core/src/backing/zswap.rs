@@ -8,7 +8,7 @@ use crate::base::time::SimDuration;
 pub struct ZswapConfig {
     /// `enabled`.
     pub enabled: bool,
-    /// `max_pool_percent`: memory that the pool may have, in per cent of all, 1 to 100.
+    /// `max_pool_percent`: memory that the pool may have, in per cent of all, 0 to 100.
     pub max_pool_percent: u32,
     /// `accept_threshold_percent`: once the pool was full it takes pages again when it is down to
     /// this, in per cent of what it may have, 0 to 100.

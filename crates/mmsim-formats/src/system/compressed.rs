@@ -77,15 +77,19 @@ pub(super) fn zswap(
         }
         let _ = writeln!(t, "compressor = \"{taken}\"");
     }
-    for (name, key, least) in [
-        ("max_pool_percent", "max-pool-percent", 1),
-        ("accept_threshold_percent", "accept-threshold-percent", 0),
+    for (name, key) in [
+        ("max_pool_percent", "max-pool-percent"),
+        ("accept_threshold_percent", "accept-threshold-percent"),
     ] {
         let Some(text) = get(name) else { continue };
-        let Some(n) = text.word().parse::<u64>().ok().filter(|n| (least..=100).contains(n)) else {
-            return Err(text.bad(1, "no share that zswap takes", format!("{least} to 100")));
+        let Ok(n) = text.word().parse::<u32>() else {
+            return Err(text.bad(1, "no number of per cent", "a whole number"));
         };
-        let _ = writeln!(t, "{key} = {n}");
+        if n > 100 {
+            let why = "a pool cannot hold more than all: 100";
+            notes.push(Note::new(&file(name), text.word(), why));
+        }
+        let _ = writeln!(t, "{key} = {}", n.min(100));
     }
     if let Some(text) = get("shrinker_enabled")
         && is_on(text)?

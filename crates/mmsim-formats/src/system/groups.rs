@@ -55,11 +55,15 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// Reads the tree of a copy; `total`: pages of the machine.
+    /// Reads the tree of a copy; `total`: pages of the machine; `zswap`: the scenario has it.
     ///
     /// # Errors
     /// A file has a value that no kernel prints.
-    pub(super) fn of(copies: &Copies, total: u64, notes: &mut Vec<Note>) -> Result<Groups, Error> {
+    pub(super) fn of(
+        copies: &Copies,
+        (total, zswap): (u64, bool),
+        notes: &mut Vec<Note>,
+    ) -> Result<Groups, Error> {
         let mut files: BTreeMap<&str, BTreeMap<&str, &Text>> = BTreeMap::new();
         for (name, text) in copies.under(GROUPS) {
             if let Some((path, file)) = name.rsplit_once('/').filter(|(_, f)| *f != ORDER) {
@@ -88,7 +92,7 @@ impl Groups {
         }
         let mut groups = Groups { mount, ..Groups::default() };
         for path in order(copies, files.keys().copied().collect(), notes)? {
-            groups.entries += &entry(path, &files[path], total, notes)?;
+            groups.entries += &entry(path, &files[path], (total, zswap), notes)?;
             groups.paths.insert(path.to_string());
         }
         let why = "groups of a run begin empty, with counters at 0: comments say what they had";
@@ -163,7 +167,7 @@ fn order<'a>(
 fn entry(
     path: &str,
     files: &BTreeMap<&str, &Text>,
-    total: u64,
+    (total, zswap): (u64, bool),
     notes: &mut Vec<Note>,
 ) -> Result<String, Error> {
     let mut t = String::from("\n[[machine.memcg]]\n");
@@ -192,6 +196,11 @@ fn entry(
                 Err(_) => return Err(text.bad(1, "no size of a group", "bytes, or max")),
             },
         };
+        if key.starts_with("zswap-") && !zswap {
+            let why = "there is no zswap in the scenario: left out";
+            notes.push(Note::new(&file(name), text.word(), why).weighing(Weight::Machine));
+            continue;
+        }
         let _ = writeln!(t, "{key} = {given}");
     }
     Ok(t)

@@ -65,12 +65,13 @@ impl<'a> Writer<'a> {
         notes: &'a mut Vec<Note>,
     ) -> Result<Self, Error> {
         let (vm, swap, zswap, file_device, reclaim) = (Vec::new(), None, None, None, None);
-        let groups = Groups::of(copies, facts.pages(), notes)?;
+        let groups = Groups::default();
         let mut w =
             Writer { copies, facts, options, notes, vm, swap, zswap, file_device, reclaim, groups };
         w.vm = sysctls::read(copies, facts.kernel, w.notes)?;
         w.devices()?;
         w.zswap = compressed::zswap(copies, (facts, w.swap.is_some()), w.notes)?;
+        w.groups = Groups::of(copies, (facts.pages(), w.zswap.is_some()), w.notes)?;
         w.lru()?;
         w.others();
         Ok(w)

@@ -10,7 +10,9 @@ use mmsim_core::workload::{FileSpec, MOST_PAGES, Op};
 use mmsim_workload::work::Pages;
 
 use super::misplaced::{Misplaced, of_task};
-use super::{Catalogue, Registry, build, choosers, damon, figures, managed_pages, workloads};
+use super::{
+    Catalogue, Registry, build, choosers, compressed, damon, figures, managed_pages, workloads,
+};
 use crate::scenario::policy::NO_COMPACTION;
 use crate::scenario::workload::{MOST_PROCESSES, TaskSpec, WorkloadSpec};
 use crate::scenario::{RunSpec, Scenario};
@@ -145,6 +147,7 @@ fn needs_own_list(run: &RunSpec) -> Result<(), Misplaced> {
 
 fn check(run: &RunSpec) -> Result<(), Misplaced> {
     numbered(run)?;
+    compressed::check(run)?;
     let loads = |t: &TaskSpec| matches!(&t.work, WorkloadSpec::Fragment(w) if w.load.is_some());
     // How much is free, and whether a layout fits, a machine has to tell.
     if run.machine.vm.nr_hugepages > 0 || run.tasks.iter().any(loads) {

@@ -67,6 +67,7 @@ impl Policy {
 mod check;
 mod choosers;
 mod compaction;
+mod compressed;
 mod damon;
 mod figures;
 mod followed;

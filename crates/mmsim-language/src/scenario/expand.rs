@@ -93,7 +93,7 @@ pub(super) fn plans(sources: &Sources, whole: &Table, dir: &FilePath) -> Result<
 }
 
 /// Keys that say which runs there are and what is expected of them, and nothing of a run itself.
-const NOT_OF_RUNS: &[&str] = &["axes", "variant", "expect"];
+pub(super) const NOT_OF_RUNS: &[&str] = &["axes", "variant", "expect"];
 
 /// A document without some of its entries.
 fn without(doc: &Table, gone: impl Fn(&Entry) -> bool) -> Table {

@@ -204,6 +204,26 @@ impl Scenario {
         Ok(self)
     }
 
+    /// Values of `--set` that some runs replace by their own: the path, and their variants.
+    pub fn overruled(&self) -> Vec<(String, Vec<String>)> {
+        let mut all = Vec::new();
+        for (option, (path, _)) in self.sources.options_in(&self.doc, expand::NOT_OF_RUNS) {
+            let own = |p: &&expand::Plan| {
+                !self.sources.options_in(&p.doc, expand::NOT_OF_RUNS).contains_key(&option)
+            };
+            let mut variants: Vec<String> = Vec::new();
+            for plan in self.plans.iter().filter(own) {
+                if !variants.contains(&plan.variant) {
+                    variants.push(plan.variant.clone());
+                }
+            }
+            if !variants.is_empty() {
+                all.push((path, variants));
+            }
+        }
+        all
+    }
+
     /// Its name, for reports.
     pub fn name(&self) -> &str {
         &self.name

@@ -13,7 +13,7 @@ use super::keys::{KeySpec, Kind, MANY, TableSpec, Variants};
 use super::raw::{At, Entry, Node, Sources, Table, Value, kind_of};
 use super::units::{self, BadQuantity};
 use mmsim_base::error::Error;
-use mmsim_base::nearest::nearest;
+use mmsim_base::nearest::{listed, nearest};
 
 /// Writes the defaults of `spec` for every key that `table` leaves out, and does so in
 /// the tables within. What has the wrong form is left for the reader to refuse.
@@ -604,7 +604,7 @@ pub(super) fn suggested(
         }
         None => format!("not a known {what}"),
     };
-    sources.error(at, title, label).help(format!("known: {}", known.join(", ")))
+    sources.error(at, title, label).help(format!("known: {}", listed(known)))
 }
 
 /// Keys under the names that older scenarios have, and the paths of those that do the same now.

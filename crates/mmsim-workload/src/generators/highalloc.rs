@@ -96,6 +96,9 @@ impl Work for HighAllocConfig {
     fn add_pages(&self, _seed: u64, _processes: u32, pages: &mut Pages) {
         pages.take_all();
     }
+    fn has_anon(&self) -> bool {
+        false
+    }
     fn most_threads(&self) -> u32 {
         1
     }

@@ -108,6 +108,9 @@ impl Work for KernelAllocConfig {
     fn add_pages(&self, _seed: u64, _processes: u32, pages: &mut Pages) {
         pages.take_all();
     }
+    fn has_anon(&self) -> bool {
+        false
+    }
     fn most_threads(&self) -> u32 {
         u32::try_from(self.attempts).unwrap_or(u32::MAX)
     }

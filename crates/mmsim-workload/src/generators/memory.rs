@@ -94,6 +94,15 @@ impl MemoryKind {
         matches!(self, MemoryKind::FileShared(_) | MemoryKind::FilePrivate(_))
     }
 
+    /// True if its pages may be anonymous: a write to a private mapping of a file copies the page.
+    pub(super) fn is_anon(&self, writes: bool) -> bool {
+        match self {
+            MemoryKind::Anon => true,
+            MemoryKind::FilePrivate(_) => writes,
+            MemoryKind::FileShared(_) | MemoryKind::FileRead(_) => false,
+        }
+    }
+
     /// Adds memory of this kind: a mapping, and the file.
     pub(super) fn add_pages(&self, pages: u32, all: &mut Pages) {
         if let Some(file) = self.file() {

@@ -239,6 +239,9 @@ impl Work for ReaderConfig {
         self.file_pages().into_iter().for_each(|of_file| pages.files(1, of_file));
         pages.map(self.idle.into(), 1);
     }
+    fn has_anon(&self) -> bool {
+        self.idle > 0
+    }
 }
 
 /// Next step of set-up.

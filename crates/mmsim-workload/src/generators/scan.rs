@@ -178,6 +178,9 @@ impl Work for ScanConfig {
     fn maps_files(&self) -> Result<bool, WorkError> {
         Ok(self.kind.maps_file())
     }
+    fn has_anon(&self) -> bool {
+        self.kind.is_anon(self.write)
+    }
     fn is_of_one_size(&self) -> bool {
         self.fsync > 0
     }

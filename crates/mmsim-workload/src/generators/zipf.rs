@@ -170,6 +170,9 @@ impl Work for ZipfConfig {
     fn maps_files(&self) -> Result<bool, WorkError> {
         Ok(self.kind.maps_file())
     }
+    fn has_anon(&self) -> bool {
+        self.kind.is_anon(self.write_permille > 0)
+    }
     fn is_of_one_size(&self) -> bool {
         self.fsync > 0
     }

@@ -46,16 +46,25 @@ rows! {
 
 /// Shares are of one whole.
 fn add_up(r: &Reader<'_>, c: &Contents) -> Result<(), Error> {
-    let bare = c.zero_permille + c.same_permille;
-    if bare > 1000 {
-        let found = format!("with those of zeros they are {bare} of 1000");
+    let given = c.zero_permille + c.same_permille;
+    if given > 1000 {
+        let found = format!("with those of zeros they are {given} of 1000");
         return Err(r.error("same-permille", found, "fewer of them"));
     }
+    if given == 1000 && !c.lengths.is_empty() {
+        let found = "of 1000 pages none is left for them";
+        return Err(r.error(
+            "lengths",
+            found,
+            "fewer pages of zeros and of one word, or no `lengths`",
+        ));
+    }
     let sum: u32 = c.lengths.iter().map(|l| u32::from(l.permille)).sum();
-    if sum != 1000 && (sum > 0 || bare < 1000) {
-        let key = if sum > 0 { "lengths" } else { "zero-permille" };
+    if sum != 1000 && (sum > 0 || given < 1000) {
+        let bare = sum == 0 && !r.is_default("zero-permille");
+        let key = if bare { "zero-permille" } else { "lengths" };
         let found = match sum {
-            0 => format!("nothing says what {} of 1000 pages hold", 1000 - bare),
+            0 => format!("nothing says what {} of 1000 pages hold", 1000 - given),
             _ => format!("the shares add up to {sum}"),
         };
         return Err(r.error(key, found, "`lengths` of 1000 `permille` in all"));

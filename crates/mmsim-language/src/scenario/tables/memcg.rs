@@ -71,6 +71,9 @@ const SINCE: &[(&str, &str, Since)] = &[
     ("oom-group", "memory.oom.group", since(Kernel::V5_5, "4.19")),
 ];
 
+/// Keys that say something of a machine with zswap alone.
+const ZSWAP_KEYS: [&str; 2] = ["zswap-max", "zswap-writeback"];
+
 /// Groups besides the root (`MEM_CGROUP_ID_MAX`), those that stay empty left out.
 pub(in crate::scenario) const MOST_GROUPS: u64 = 65_535;
 /// Groups of an entry that stay empty.
@@ -107,6 +110,12 @@ pub(super) fn memcgs(r: &Reader<'_>) -> Result<Vec<MemcgConfig>, Error> {
         let entry = memcg(&g, ())?;
         for &(key, file, since) in SINCE.iter().filter(|f| !g.is_default(f.0)) {
             g.dated(key, since.check(kernel_of(r)?, file, "leave it out"))?;
+        }
+        if !r.has("zswap")
+            && let Some(key) = ZSWAP_KEYS.iter().find(|key| !g.is_default(key))
+        {
+            let write = "`machine.zswap = {}` too, or leave it out";
+            return Err(g.error(key, "this machine has no zswap", write));
         }
         check_path(&g, &entry.name)?;
         check_times(&g, &entry, &groups)?;

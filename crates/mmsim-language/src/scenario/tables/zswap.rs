@@ -1,7 +1,6 @@
 //! `[machine.zswap]`.
 
 use mmsim_core::config::{Kernel, SwapConfig, ZswapConfig};
-use mmsim_workload::since::since;
 
 use super::key;
 use crate::scenario::fields::within;
@@ -24,7 +23,7 @@ rows! {
     "zswap before the swap devices, from kernel 6.12 on. Without it, it was never enabled.";
     fn zswap_of_keys(r, usual: ZswapConfig) -> ZswapConfig {
         enabled: ("enabled", Flag, Is("true"), "`false`: it stores nothing");
-        max_pool_percent: ("max-pool-percent", Count(1, 100), Is("20"),
+        max_pool_percent: ("max-pool-percent", Count(0, 100), Is("20"),
             "memory that its pool may have");
         accept_threshold_percent: ("accept-threshold-percent", Count(0, 100), Is("90"),
             "a pool that was full takes pages again below this part of what it may have");
@@ -45,8 +44,12 @@ rows! {
 /// Reads `machine.zswap`, which stands before a swap device.
 pub(super) fn zswap(r: &Reader<'_>, swap: &[SwapConfig]) -> Result<Option<ZswapConfig>, Error> {
     within(r, "zswap", &ZSWAP, |z| {
-        let known = since(Kernel::V6_12, "6.12");
-        r.dated("zswap", known.check(kernel_of(r)?, "zswap in this model", "leave it out"))?;
+        let kernel = kernel_of(r)?;
+        if kernel < Kernel::V6_12 {
+            let found =
+                format!("zswap is modelled from kernel 6.12 on, and not of {}", kernel.name());
+            return Err(r.error("zswap", found, "kernel = \"6.12\", or leave it out"));
+        }
         if swap.is_empty() {
             let found = "there is no swap device behind it";
             return Err(r.error("zswap", found, "`machine.swap` too"));

@@ -253,6 +253,9 @@ impl Work for PhasedConfig {
     fn maps_files(&self) -> Result<bool, WorkError> {
         Ok(self.regions.iter().any(|r| r.kind.maps_file()))
     }
+    fn has_anon(&self) -> bool {
+        self.regions.iter().any(|r| r.kind.is_anon(true))
+    }
     fn is_of_one_size(&self) -> bool {
         any(&self.steps, &|s| matches!(s, Step::Writes(_) | Step::Fsync(_)))
     }

@@ -76,7 +76,7 @@ impl Parser {
         match name {
             "enabled" => zswap.enabled = flag()?,
             "shrinker_enabled" => zswap.shrinker = flag()?,
-            "max_pool_percent" => zswap.max_pool_percent = percent(1)?,
+            "max_pool_percent" => zswap.max_pool_percent = percent(0)?,
             "accept_threshold_percent" => zswap.accept_threshold_percent = percent(0)?,
             // Lengths of pages are known of lzo alone, the compressor of distributions.
             "compressor" if value == "lzo" => {}
