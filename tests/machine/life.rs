@@ -55,6 +55,27 @@ const DISK: &str = r#"
     reclaim = { preset = "classic-v5.9" }
 "#;
 
+/// A pool of zswap that is soon full, before an SSD: pages of zeros, pages that hold one object to a
+/// frame and that shrink, and pages that do not.
+const ZSWAP: &str = r#"
+    [machine]
+    kernel = "6.12"
+    memory = "24MiB"
+    batch-shift = 4
+    swap = { size = "64MiB", device = "ssd" }
+    vm = { page-cluster = 0 }
+    zswap = { max-pool-percent = 10 }
+    [[task]]
+    workload = "zipf"
+    memory = "40MiB"
+    theta = 0.6
+    accesses = 60_000
+    write-permille = 300
+    [task.contents]
+    zero-permille = 100
+    lengths = [{ permille = 700, bytes = 1300 }, { permille = 300, bytes = 4096 }]
+"#;
+
 /// CPUs that act at the same time, a group, and a device with a queue.
 const QUEUED: &str = r#"
     [machine]
@@ -186,6 +207,34 @@ fn refaults_from_a_disk_name_their_pages() {
         };
         assert!(lives.iter().filter(ahead).count() > 2, "{}", spec.label());
     }
+}
+
+/// A life says what became of a page between its slot and the device, and which function decided.
+#[test]
+fn a_life_goes_through_zswap() {
+    let spec = &specs(ZSWAP)[0];
+    let seen: BTreeSet<(String, &str)> = some_lives(spec)
+        .iter()
+        .flat_map(|(_, life)| &life.moments)
+        .filter(|m| m.event == "sim_zswap")
+        .map(|m| (field(m, "what").expect("a field").to_string(), m.function))
+        .collect();
+    let wanted = [
+        ("incompressible", "zswap_compress"),
+        ("loaded", "zswap_load"),
+        ("marked_zero", "swap_zeromap_folio_set"),
+        ("not_written_back", "zswap_writeback_entry"),
+        ("pool_limit", "zswap_check_limits"),
+        ("stored", "zswap_store"),
+        ("written_back", "zswap_writeback_entry"),
+        ("zero_filled", "swap_read_folio_zeromap"),
+    ];
+    assert_eq!(seen, wanted.map(|(what, f)| (what.to_string(), f)).into());
+    // A page that is read from zswap is stored before, and its refault needs no device.
+    let (_, result, verdicts) = explain(spec).unwrap_or_else(|e| panic!("{e}"));
+    let kept = verdicts.count(|c| c.without_device);
+    assert!(kept > 1000 && verdicts.count(|c| !c.without_device) > 1000, "{kept}");
+    assert_eq!(result.vmstat[mmsim::base::vmstat::VmEvent::ZswpIn] > 0, kept > 0);
 }
 
 /// MGLRU of 6.1 leaves refaults that are not recent out of its counters, and a life says so.

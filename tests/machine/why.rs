@@ -56,6 +56,14 @@ pub(crate) fn sums_are_exact(v: &Verdicts, r: &RunResult) {
         assert_eq!(mine(true), counted[1], "task {}", t.name);
         assert!(!all_counted || mine(false) == counted[0], "task {}", t.name);
     }
+    if anon == WorkingsetRefaultAnon {
+        // A page that came back was read from a device, or something else had it.
+        let [read, kept] = [false, true].map(|w| v.count(|c| !c.file && c.without_device == w));
+        assert!(read <= r.vmstat[PswpIn], "{read} refaults from devices");
+        let without = r.vmstat[ZswpIn] + r.vmstat[SwpinZero] + r.vmstat[ZswpWb];
+        assert!(kept <= without, "{kept} of {without} refaults without a device");
+    }
+    assert_eq!(v.count(|c| c.file && c.without_device), 0, "files are on devices");
     troubles_are_exact(v, r);
     // What zswap writes back went to swap already.
     let [device, compressed, zeros, again] =
@@ -144,7 +152,8 @@ impl Paper {
     fn back(mut self, page: u32) -> Self {
         let at = Paper::at(page);
         let (memcg, now, region) = (MemcgId(0), SimTime(u64::from(self.tick)), 0);
-        let r = Refaulted { page: PageIdx(page), region, at, memcg, counts: true, now };
+        let (nth, counts, without_device) = (PageIdx(page), true, false);
+        let r = Refaulted { page: nth, region, at, memcg, counts, without_device, now };
         self.engine.refaulted(&mut self.kept, &[r]);
         self = self.used(page);
         let (refaults_anon, refaults_file) = (u64::from(!at.file), u64::from(at.file));

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use mmsim::base::id::PageIdx;
+use mmsim::nearest::listed;
 use mmsim::report::numbers::grouped;
 use mmsim::report::{
     ClassReport, Report, Rows, RunMeta, RunReport, ShareReport, TroubleClass, TroubleReport,
@@ -104,7 +105,7 @@ fn several(path: &Path, specs: &[RunSpec], why: &str) -> Failure {
                 specs[0].axes.iter().map(|(k, v)| format!("--at '{k}={v}'")).collect();
             format!("choose a setting, as in {}", axes.join(" "))
         }
-        _ => format!("write --variant NAME: {}", names.join(", ")),
+        _ => format!("write --variant NAME: {}", listed(&names)),
     };
     Failure::Input(Error::plain(title).help(help))
 }
@@ -170,18 +171,27 @@ pub(crate) fn of_first(run: &RunReport, seeds: usize) -> String {
 }
 
 fn of_why(why: &WhyReport) -> String {
-    let header = ["why pages came back", "refaults", "share", "anon", "file", "device, s"];
+    let unread = why.classes.iter().any(|c| c.without_device > 0);
+    let header: Vec<&str> = ["why pages came back", "refaults", "share", "anon", "file"]
+        .into_iter()
+        .chain(unread.then_some("no device"))
+        .chain(["device, s"])
+        .collect();
     let n = |n: u64| grouped(n as f64);
     let line = |name: &str, c: &ClassReport| {
         let time = format!("{:.3}", c.device_ns as f64 / 1e9);
         let share = share(c.count(), why.refaults);
-        vec![name.to_string(), n(c.count()), share, n(c.anon), n(c.file), time]
+        let mut row = vec![name.to_string(), n(c.count()), share, n(c.anon), n(c.file)];
+        row.extend(unread.then(|| n(c.without_device)));
+        row.push(time);
+        row
     };
     let some = || why.classes.iter().filter(|c| c.count() > 0);
     let mut all = ClassReport::default();
     for c in some() {
         all.anon += c.anon;
         all.file += c.file;
+        all.without_device += c.without_device;
         all.device_ns += c.device_ns;
     }
     let lines = some().map(|c| line(words(&c.class), c));
@@ -286,6 +296,9 @@ fn rows(report: &Report) -> String {
             ];
             row("refaults", &c.class, "type", "anon", c.anon);
             row("refaults", &c.class, "type", "file", c.file);
+            if c.without_device > 0 {
+                row("refaults", &c.class, "read", "no device", c.without_device);
+            }
             for (part, s) in parts.iter().flat_map(|(p, all)| all.iter().map(move |s| (p, s))) {
                 row("refaults", &c.class, part, &s.name, s.count);
             }
@@ -391,11 +404,17 @@ fn of_difference(d: &Difference) -> String {
 
 fn of_side(letter: &str, side: &Side) -> String {
     let title = format!("only in {letter}");
-    let header = [title.as_str(), "regions", "page", "refaults", "share"];
+    let unread = side.classes.iter().any(|c| c.without_device > 0);
+    let header: Vec<&str> = [title.as_str(), "regions", "page", "refaults", "share"]
+        .into_iter()
+        .chain(unread.then_some("no device"))
+        .collect();
     let line = |c: &mmsim::why::difference::OnlyClass| {
-        let share = share(c.count, side.only);
+        let (share, count) = (share(c.count, side.only), grouped(c.count as f64));
         let name = words(&c.class).to_string();
-        vec![name, most(&c.regions, 2), c.example.clone(), grouped(c.count as f64), share]
+        let mut row = vec![name, most(&c.regions, 2), c.example.clone(), count, share];
+        row.extend(unread.then(|| grouped(c.without_device as f64)));
+        row
     };
     table::uncut(&header, side.classes.iter().map(line), 3)
 }

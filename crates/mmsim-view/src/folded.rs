@@ -42,6 +42,7 @@ mod tests {
             group: String::new(),
             region: region.into(),
             file: false,
+            without_device: false,
             written: phase == 1,
             class,
             count,

@@ -23,6 +23,8 @@ const GAUGES: &[&str] = &[
     "nr_swapcached",
     "nr_swap_used",
     "nr_zram_store",
+    "zswap_pool_pages",
+    "zswap_stored_pages",
     "nr_inactive_anon",
     "nr_active_anon",
     "nr_inactive_file",

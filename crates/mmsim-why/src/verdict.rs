@@ -23,6 +23,7 @@ pub(crate) struct Key {
     pub memcg: MemcgId,
     pub region: PageOf,
     pub file: bool,
+    pub without_device: bool,
     pub written: bool,
     pub class: Class,
 }
@@ -34,13 +35,23 @@ pub(crate) struct Site {
     pub region: u32,
     pub memcg: MemcgId,
     pub file: bool,
+    /// No device was read.
+    pub without_device: bool,
 }
 
 impl Site {
+    /// Where a page came back.
+    #[inline(always)]
+    pub(crate) fn of(r: &Refaulted) -> Site {
+        let (file, without_device) = (r.at.file, r.without_device);
+        Site { region: r.region, memcg: r.memcg, file, without_device }
+    }
+
     /// All of it in one number, which is never 0.
     #[inline(always)]
     fn key(self) -> u64 {
         1 << 63
+            | u64::from(self.without_device) << 49
             | u64::from(self.file) << 48
             | u64::from(self.memcg.0) << 32
             | u64::from(self.region)
@@ -79,6 +90,8 @@ pub struct Logged {
     pub of: PageOf,
     /// It is of a file.
     pub file: bool,
+    /// No device was read for it.
+    pub without_device: bool,
     /// Why it had to come back.
     pub class: Class,
     pub(crate) site: u32,
@@ -295,7 +308,7 @@ impl Tables {
     /// number of its class.
     #[inline(always)] // There is one caller.
     pub(crate) fn count_now(&mut self, r: &Refaulted, at: (u32, u32), class: u32, written: bool) {
-        let site = Site { region: r.region, memcg: r.memcg, file: r.at.file };
+        let site = Site::of(r);
         if self.now.site != site.key() {
             self.another_now(site);
         }
@@ -359,6 +372,8 @@ pub struct Cell {
     pub region: String,
     /// The page is of a file.
     pub file: bool,
+    /// No device was read for it: zswap had it, or it holds zeros.
+    pub without_device: bool,
     /// The page had been written to swap for it.
     pub written: bool,
     /// Why.
@@ -465,10 +480,10 @@ pub(crate) fn settle(mut tables: Tables, mem: &Memory) -> Verdicts {
     let keys: BTreeMap<u32, Row> = tables.rows.iter().map(|(&row, &nth)| (nth, row)).collect();
     let key = |nth: u32| {
         let (site, phase, task) = keys[&(nth / COLUMNS * COLUMNS)];
-        let ((region, file), memcg) =
-            (tables.name(mem, site, None), tables.sites[site as usize].memcg);
+        let (region, file) = tables.name(mem, site, None);
+        let Site { memcg, without_device, .. } = tables.sites[site as usize];
         let (class, written) = (Class::nth(nth % COLUMNS / 2), !nth.is_multiple_of(2));
-        Key { phase, task, memcg, region, file, written, class }
+        Key { phase, task, memcg, region, file, without_device, written, class }
     };
     for (nth, &n) in tables.counts.iter().enumerate().filter(|&(_, &n)| n > 0) {
         *counts.entry(key(nth as u32)).or_default() += n;
@@ -484,6 +499,7 @@ pub(crate) fn settle(mut tables: Tables, mem: &Memory) -> Verdicts {
         group: group(mem, key.memcg),
         region: names.page(key.region, true),
         file: key.file,
+        without_device: key.without_device,
         written: key.written,
         class: key.class,
         count,
@@ -494,6 +510,7 @@ pub(crate) fn settle(mut tables: Tables, mem: &Memory) -> Verdicts {
     for l in &mut log {
         l.class = settled(l.class, l.evicted);
         (l.of, l.file) = tables.name(mem, l.site, Some(l.page));
+        l.without_device = tables.sites[l.site as usize].without_device;
     }
     let Tables { credit, written, troubles, .. } = tables;
     let troubles = troubles.settle(mem, &names);

@@ -417,7 +417,7 @@ impl Memory {
         let now = self.acting.now;
         let settled = SettledFaults { run, pending, folios };
         if swapped {
-            let before = self.begin_refaults_for_uses();
+            let before = self.begin_refaults_for_uses(run.from == ReadFrom::Zswap);
             policy.faults_settled(self, &settled);
             self.end_refaults_for_uses(before);
         } else {

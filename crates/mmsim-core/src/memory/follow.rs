@@ -155,6 +155,8 @@ pub struct Refaulted {
     /// It is counted: by `workingset_refault_*`, or by `pswpin` if [that is
     /// wanted](Wants::swap_ins) of anonymous pages.
     pub counts: bool,
+    /// No device was read for it: zswap had it, or it holds zeros.
+    pub without_device: bool,
     /// When.
     pub now: SimTime,
 }
@@ -294,6 +296,8 @@ pub struct Uses {
     balanced: bool,
     /// Pages that come back now do so for uses of the same step, in their order.
     for_uses: bool,
+    /// No device is read for pages that come back now.
+    without_device: bool,
     /// Everything that the follower needs is known of them.
     quick: bool,
 }
@@ -455,6 +459,11 @@ impl Uses {
         let KeptPages { ticks, own } = &mut self.kept;
         let (ticks, uses) = (ticks.noting(), &mut self.queue.uses);
         FirstUses { ticks, shift: self.shift, own, uses, plain }
+    }
+    /// Says if pages that come back from now on need no device.
+    #[inline]
+    pub(crate) fn need_no_device(&mut self, none: bool) {
+        self.without_device = none;
     }
     /// One page is used that was not there.
     #[inline]

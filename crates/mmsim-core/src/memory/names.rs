@@ -9,8 +9,12 @@ use super::trace::{TraceKind, TraceKinds};
 use crate::base::id::{Idx, IndexVec, PageIdx, SwapSlot};
 
 /// Events that name an eviction or the page of a slot.
-const NAMING: TraceKinds =
-    TraceKinds::of(&[TraceKind::SimEvict, TraceKind::SimRefault, TraceKind::SimSwapRead]);
+const NAMING: TraceKinds = TraceKinds::of(&[
+    TraceKind::SimEvict,
+    TraceKind::SimRefault,
+    TraceKind::SimSwapRead,
+    TraceKind::SimZswap,
+]);
 
 /// Names of pages that are not in memory.
 #[derive(Default)]

@@ -60,6 +60,31 @@ pub enum ScanOutcome {
     Unevictable,
 }
 
+/// Fate of a page between its swap slot and the device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ZswapStep {
+    /// zswap compressed and stored it.
+    Stored,
+    /// It holds zeros: its slot is marked, and nothing is stored.
+    MarkedZero,
+    /// Refused: its group is at `memory.zswap.max`.
+    GroupLimit,
+    /// Refused: the pool is full.
+    PoolLimit,
+    /// Refused: it does not compress.
+    Incompressible,
+    /// Refused: the pool found no frame.
+    NoFrame,
+    /// It came back from zswap.
+    Loaded,
+    /// It came back as zeros.
+    ZeroFilled,
+    /// zswap wrote it to the device.
+    WrittenBack,
+    /// zswap could not write it: it is in the swap cache, or no frame was free.
+    NotWrittenBack,
+}
+
 /// The enum of events, and that of their kinds: the same variants without fields.
 macro_rules! trace_events {
     (
@@ -199,6 +224,9 @@ trace_events! {
         /// A page is read from swap into the swap cache, for a fault or ahead of one (no tracepoint
         /// in Linux, which counts `pswpin` and `swap_ra`).
         SimSwapRead { pfn: Pfn, page: Option<PageIdx>, slot: SwapSlot, ahead: bool },
+        /// Fate of a page between its slot and the device, and its compressed bytes (no tracepoint
+        /// in Linux, which counts `zswpout`, `zswpin`, `zswpwb`, `swpout_zero` and `swpin_zero`).
+        SimZswap { page: Option<PageIdx>, slot: SwapSlot, what: ZswapStep, bytes: u32 },
         /// One of the generations there are after a new one began, oldest first.
         SimLruGen {
             node: NodeId,

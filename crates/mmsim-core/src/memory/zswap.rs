@@ -16,7 +16,7 @@ use crate::backing::swap::Zswap;
 use crate::base::id::{MemcgId, Pfn, SwapSlot};
 use crate::base::rules::ZswapIncompressible;
 use crate::base::vmstat::VmEvent;
-use crate::memory::trace::TraceEvent;
+use crate::memory::trace::{TraceEvent, TraceKind, ZswapStep};
 use crate::phys::frames::{FolioId, flag};
 
 /// Where a page was read from.
@@ -75,6 +75,7 @@ impl Memory {
         if self.is_zero(slot) {
             self.acting.now += self.given.cost.t_copy_page;
             self.count_in(memcg, VmEvent::SwpoutZero, 1);
+            self.tell_of_zswap(slot, ZswapStep::MarkedZero);
             return true;
         }
         self.zswap_store(slot, memcg, folio)
@@ -96,12 +97,16 @@ impl Memory {
     /// Stores a folio in zswap. False: it has to go to the device, and no older copy of it is left.
     fn zswap_store(&mut self, slot: SwapSlot, memcg: MemcgId, folio: FolioId) -> bool {
         let Some(zswap) = self.zswap() else { return false };
-        if zswap.config.enabled && self.zswap_compress(slot, memcg, folio) {
-            self.count_in(memcg, VmEvent::ZswpOut, 1);
-            return true;
-        }
-        if self.zswap().is_some_and(|z| z.config.enabled && z.full) {
-            self.queue_zswap_worker();
+        if zswap.config.enabled {
+            let what = self.zswap_compress(slot, memcg, folio);
+            self.tell_of_zswap(slot, what);
+            if what == ZswapStep::Stored {
+                self.count_in(memcg, VmEvent::ZswpOut, 1);
+                return true;
+            }
+            if self.zswap().is_some_and(|z| z.full) {
+                self.queue_zswap_worker();
+            }
         }
         self.zswap_invalidate(slot);
         false
@@ -125,39 +130,54 @@ impl Memory {
     }
 
     /// Compresses a folio into the pool, if its limits allow it.
-    fn zswap_compress(&mut self, slot: SwapSlot, memcg: MemcgId, folio: FolioId) -> bool {
+    fn zswap_compress(&mut self, slot: SwapSlot, memcg: MemcgId, folio: FolioId) -> ZswapStep {
         if !self.zswap_allowed(memcg) {
-            return false;
+            return ZswapStep::GroupLimit;
         }
-        let Some(zswap) = self.zswap_mut() else { return false };
+        let Some(zswap) = self.zswap_mut() else { return ZswapStep::PoolLimit };
         let (full, hit) = zswap.check_limits();
         let compress = zswap.config.compress;
         self.count(VmEvent::SimZswapPoolLimitHit, hit.into());
         if full {
-            return false;
+            return ZswapStep::PoolLimit;
         }
         self.acting.now += compress;
         let content = self.content_of(slot);
         let length = content.length().max(1);
         if length == Content::MOST && !self.zswap_keeps_raw(memcg) {
             self.count(VmEvent::SimZswapRejectCompressFail, 1);
-            return false;
+            return ZswapStep::Incompressible;
         }
         let node = self.node_of(folio);
         let wanted = self.zswap().map_or(0, |z| z.store.wants(length));
         let Some((frames, nr)) = self.take_zspage(node, wanted) else {
             self.count(VmEvent::SimZswapRejectAllocFail, 1);
-            return false;
+            return ZswapStep::NoFrame;
         };
         // The new object is made before the old one goes, so that both take memory for a moment.
-        let Some(zswap) = self.zswap_mut() else { return false };
+        let Some(zswap) = self.zswap_mut() else { return ZswapStep::PoolLimit };
         let replaced = zswap.insert(slot, length, &frames[..nr], (memcg, node));
         if let Some((bytes, owner)) = replaced {
             self.memcgs.uncharge_zswap(self.acting.cpu, owner, bytes.into());
         }
         self.memcgs.charge_zswap(self.acting.cpu, memcg, length.into());
         self.free_gone();
-        true
+        ZswapStep::Stored
+    }
+
+    /// Tells an observer of the page of a slot.
+    #[inline]
+    pub(super) fn tell_of_zswap(&mut self, slot: SwapSlot, what: ZswapStep) {
+        if self.telling.tracer.wants(TraceKind::SimZswap) {
+            let (page, bytes) = (self.page_of_slot(slot), self.content_of(slot).length().into());
+            self.emit(|| TraceEvent::SimZswap { page, slot, what, bytes });
+        }
+    }
+
+    /// True if the page of a slot needs no device: it holds zeros, or zswap has it.
+    pub(crate) fn needs_no_device(&self, slot: SwapSlot) -> bool {
+        self.knows_contents()
+            && (self.is_zero(slot) || self.zswap().is_some_and(|z| z.store.length_of(slot) > 0))
     }
 
     /// The copy of a slot is not wanted any more (`zswap_invalidate`).
@@ -246,6 +266,7 @@ impl Memory {
         if self.is_zero(slot) {
             self.acting.now += self.given.cost.t_copy_page;
             self.count_in(memcg, VmEvent::SwpinZero, 1);
+            self.tell_of_zswap(slot, ZswapStep::ZeroFilled);
             return Loaded::Zeros;
         }
         let Some(zswap) = self.zswap_mut() else { return Loaded::OnDevice };
@@ -253,6 +274,7 @@ impl Memory {
         let Some(owner) = self.take_entry(slot) else { return Loaded::OnDevice };
         self.acting.now += decompress;
         self.count_in(owner, VmEvent::ZswpIn, 1);
+        self.tell_of_zswap(slot, ZswapStep::Loaded);
         Loaded::Zswap
     }
 }

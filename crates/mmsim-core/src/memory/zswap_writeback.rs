@@ -15,6 +15,7 @@ use crate::backing::swap::{Cached, Look, WorkerRun};
 use crate::base::id::{MemcgId, NodeId, Pfn, SwapSlot};
 use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
+use crate::memory::trace::ZswapStep;
 use crate::phys::frames::{FolioId, FrameKind, flag};
 use crate::phys::gfp::AllocRequest;
 use crate::phys::watermarks::Mark;
@@ -171,12 +172,12 @@ impl Memory {
     pub(super) fn zswap_write_back(&mut self, slot: SwapSlot, mark: Option<Mark>) -> bool {
         let cached = self.swap.as_ref().map_or(Cached::Nothing, |s| s.cached(slot));
         let shadow = match cached {
-            Cached::Folio(_) => return self.zswap_write_back_fails(),
+            Cached::Folio(_) => return self.zswap_write_back_fails(slot),
             Cached::Shadow(shadow) => Some(shadow),
             Cached::Nothing => None,
         };
         let Some(pfn) = self.page_for_write_back(mark) else {
-            return self.zswap_write_back_fails();
+            return self.zswap_write_back_fails(slot);
         };
         let Some(zswap) = self.zswap_mut() else { return false };
         let decompress = zswap.config.decompress;
@@ -185,6 +186,7 @@ impl Memory {
         // A swap-in takes as long besides its read: a page, its charge, its place in the swap cache.
         self.acting.now += self.given.cost.t_major_cpu + decompress;
         self.count_in(memcg, VmEvent::ZswpWb, 1);
+        self.tell_of_zswap(slot, ZswapStep::WrittenBack);
         self.count_in(memcg, VmEvent::PswpOut, 1);
         self.acting.now += self.given.cost.t_swap_submit;
         let device = self.swap.as_ref().expect("a slot without swap").device_of(slot);
@@ -206,7 +208,8 @@ impl Memory {
         self.swap.as_ref().is_some_and(|s| matches!(s.cached(slot), Cached::Folio(_)))
     }
 
-    fn zswap_write_back_fails(&mut self) -> bool {
+    fn zswap_write_back_fails(&mut self, slot: SwapSlot) -> bool {
+        self.tell_of_zswap(slot, ZswapStep::NotWrittenBack);
         self.count(VmEvent::SimZswapRejectReclaimFail, 1);
         false
     }
@@ -251,8 +254,11 @@ impl Memory {
         let how = Arrival { kind: ArrivalKind::SwapIn, in_fault: None, position: 0 };
         let page = self.page_of_slot(self.frames.slot(folio));
         self.telling.refaulting = page;
+        // Its entry became the page, and no device was read.
+        self.telling.uses.need_no_device(true);
         policy.folio_entering(self, folio, shadow, how);
         self.tell_of_swap_in(folio, page);
+        self.telling.uses.need_no_device(false);
         self.lru_add(policy, folio, how);
     }
 }

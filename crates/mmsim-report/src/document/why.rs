@@ -48,6 +48,9 @@ pub struct ClassReport {
     pub anon: u64,
     /// Refaults of file pages.
     pub file: u64,
+    /// Those that read no device: zswap had the page, or it holds zeros.
+    #[serde(default, skip_serializing_if = "none")]
+    pub without_device: u64,
     /// Time of the devices to read them, if each took the mean of its device.
     pub device_ns: u64,
     /// By phase; `end` is behind the last.
@@ -60,6 +63,11 @@ pub struct ClassReport {
     pub regions: Vec<ShareReport>,
     /// Pages as examples.
     pub examples: Vec<WhyExample>,
+}
+
+/// True of no refault: a report leaves such a count out.
+fn none(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A page of a class.
@@ -145,7 +153,8 @@ impl WhyReport {
             let cells: Vec<&Cell> = v.cells.iter().filter(|c| c.class == class).collect();
             let count = |file| cells.iter().filter(|c| c.file == file).map(|c| c.count).sum();
             let (anon, file): (u64, u64) = (count(false), count(true));
-            let time = u128::from(anon) * swap_read + u128::from(file) * file_read;
+            let without_device = cells.iter().filter(|c| c.without_device).map(|c| c.count).sum();
+            let time = u128::from(anon - without_device) * swap_read + u128::from(file) * file_read;
             let by = |name: &dyn Fn(&Cell) -> String| {
                 cells.iter().map(|c| (name(c), c.count)).collect::<Vec<_>>()
             };
@@ -157,6 +166,7 @@ impl WhyReport {
                 class: class.key().into(),
                 anon,
                 file,
+                without_device,
                 device_ns: (time / 1000) as u64,
                 phases: told_apart(by(&|c| phase_name(result, c.phase))),
                 tasks: shares(by(&task)),

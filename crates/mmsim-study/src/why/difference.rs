@@ -67,6 +67,8 @@ pub struct OnlyClass {
     pub class: String,
     /// Number of refaults.
     pub count: u64,
+    /// Those that read no device: zswap had the page, or it holds zeros.
+    pub without_device: u64,
     /// By region; the most come first.
     pub regions: Vec<ShareReport>,
     /// The first of them, as `--page` takes it.
@@ -105,6 +107,7 @@ fn side(run: &Followed, mine: &BTreeMap<At, &Logged>, other: &BTreeMap<At, &Logg
         OnlyClass {
             class: class.key().into(),
             count: all.len() as u64,
+            without_device: all.iter().filter(|l| l.without_device).count() as u64,
             regions,
             example: names.page(first.of, false),
         }

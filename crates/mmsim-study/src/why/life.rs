@@ -17,7 +17,7 @@ use mmsim_core::base::time::SimTime;
 use mmsim_core::config::Kernel;
 use mmsim_core::machine::Watch;
 use mmsim_core::memory::HUGE_ORDER;
-use mmsim_core::memory::trace::{FaultKind, Observer, ScanOutcome, TraceEvent};
+use mmsim_core::memory::trace::{FaultKind, Observer, ScanOutcome, TraceEvent, ZswapStep};
 use mmsim_why::{Class, Logged, Settings, Told, Verdicts};
 use serde::Serialize;
 
@@ -275,6 +275,16 @@ impl Functions {
             E::SimSwapRead { .. } => {
                 since(Kernel::V5_5, "__read_swap_cache_async", "read_swap_cache_async")
             }
+            E::SimZswap { what, .. } => match what {
+                ZswapStep::MarkedZero => "swap_zeromap_folio_set",
+                ZswapStep::ZeroFilled => "swap_read_folio_zeromap",
+                ZswapStep::Loaded => "zswap_load",
+                ZswapStep::WrittenBack | ZswapStep::NotWrittenBack => "zswap_writeback_entry",
+                ZswapStep::GroupLimit => "obj_cgroup_may_zswap",
+                ZswapStep::PoolLimit => "zswap_check_limits",
+                ZswapStep::Incompressible => "zswap_compress",
+                ZswapStep::Stored | ZswapStep::NoFrame => "zswap_store",
+            },
             E::SimMigrate { .. } => "migrate_pages",
             E::SimLazyFree { .. } => "madvise_free_single_vma",
             E::SimLazyDrop { .. } => since(Kernel::V6_1, "shrink_folio_list", "shrink_page_list"),

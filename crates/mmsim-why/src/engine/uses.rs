@@ -29,7 +29,7 @@ impl Engine {
             if p.is(mark::OUT) { (p.moved, p.class()) } else { (tick, Class::Order) };
         let (written, balanced) = (p.is(mark::WRITTEN), p.is(mark::BALANCED));
         p.clear(mark::WRITTEN);
-        let site = self.tables.site(Site { region: r.region, memcg: r.memcg, file: r.at.file });
+        let site = self.tables.site(Site::of(r));
         let (page, now, phase) = (r.page, r.now.0, self.phase);
         let verdict = None;
         Fresh { page, evicted, tick, now, site, phase, class, balanced, written, verdict }
@@ -313,9 +313,20 @@ impl Engine {
         if self.settings.log {
             let (thread, access) = by.map_or((ThreadId(0), u64::MAX), |by| (by.1, by.2));
             let &Fresh { page, site, evicted, now, .. } = f;
-            let (of, file) = (PageOf::Nobody, false);
-            let logged = Logged { thread, access, page, of, file, class, site, evicted, now };
-            self.tables.log.push(logged);
+            // Known at the end.
+            let (of, file, without_device) = (PageOf::Nobody, false, false);
+            self.tables.log.push(Logged {
+                thread,
+                access,
+                page,
+                of,
+                file,
+                without_device,
+                class,
+                site,
+                evicted,
+                now,
+            });
         }
     }
 }

@@ -9,7 +9,7 @@ use mmsim_core::base::id::{
 };
 use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::time::{SimDuration, SimTime};
-use mmsim_core::memory::trace::{FaultKind, ScanOutcome, TraceEvent, TraceKind};
+use mmsim_core::memory::trace::{FaultKind, ScanOutcome, TraceEvent, TraceKind, ZswapStep};
 use mmsim_core::phys::buddy::Extfrag;
 
 use super::form::{Form, What};
@@ -171,6 +171,18 @@ words! {
         ActivateRewritten "activate_rewritten",
         ActivateNoSwap "activate_no_swap",
         Unevictable "unevictable",
+    }
+    ZswapStep {
+        Stored "stored",
+        MarkedZero "marked_zero",
+        GroupLimit "group_limit",
+        PoolLimit "pool_limit",
+        Incompressible "incompressible",
+        NoFrame "no_frame",
+        Loaded "loaded",
+        ZeroFilled "zero_filled",
+        WrittenBack "written_back",
+        NotWrittenBack "not_written_back",
     }
 }
 
@@ -483,6 +495,8 @@ events! {
          (and activations) ago, and the size that decides";
     sim_swap_read = SimSwapRead { pfn, page, slot, ahead }
         "a page is read from swap into the swap cache, for a fault or ahead of one";
+    sim_zswap = SimZswap { page, slot, what, bytes }
+        "fate of a page between its slot and the device";
     sim_lru_gen = SimLruGen { node, memcg, seq, age: age_ms, nr_anon, nr_file }
         "one of MGLRU's generations after a new one began, the oldest first";
     mm_vmscan_write_folio in vmscan = MmVmscanWriteFolio { pfn, file }

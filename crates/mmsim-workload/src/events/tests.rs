@@ -10,7 +10,7 @@ use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::memory::trace::{
-    FaultKind, Observer, ScanOutcome, TraceEvent, TraceKind, TraceKinds,
+    FaultKind, Observer, ScanOutcome, TraceEvent, TraceKind, TraceKinds, ZswapStep,
 };
 use mmsim_core::phys::buddy::Extfrag;
 
@@ -215,6 +215,26 @@ fn drawn(kind: TraceKind, rng: &mut Rng) -> TraceEvent {
         },
         K::SimSwapRead => {
             E::SimSwapRead { pfn, page: some_page, slot: SwapSlot(n!() as u32), ahead: yes }
+        }
+        K::SimZswap => {
+            use ZswapStep::{
+                GroupLimit, Incompressible, Loaded, MarkedZero, NoFrame, NotWrittenBack, PoolLimit,
+                Stored, WrittenBack, ZeroFilled,
+            };
+            let steps = [
+                Stored,
+                MarkedZero,
+                GroupLimit,
+                PoolLimit,
+                Incompressible,
+                NoFrame,
+                Loaded,
+                ZeroFilled,
+                WrittenBack,
+                NotWrittenBack,
+            ];
+            let (slot, what, bytes) = (SwapSlot(n!() as u32), steps[of(10)], n!() as u32);
+            E::SimZswap { page: some_page, slot, what, bytes }
         }
         K::SimLruGen => E::SimLruGen {
             node,

@@ -162,7 +162,8 @@ impl Machine {
         };
         let how = self.make_anon(pfn, flags, ArrivalKind::SwapIn);
         self.mem.telling.refaulting = Some(page);
-        let before = self.mem.begin_refaults_for_uses();
+        let without_device = self.mem.followed() && self.mem.needs_no_device(slot);
+        let before = self.mem.begin_refaults_for_uses(without_device);
         self.policies.lru.folio_entering(&mut self.mem, pfn, shadow, how);
         self.mem.tell_of_swap_in(pfn, Some(page));
         self.mem.end_refaults_for_uses(before);

@@ -305,13 +305,15 @@ impl Memory {
     }
 
     /// Begins a batch of refaults for uses of this step, in their order: anonymous pages, each of
-    /// which is known to be [`refaulting`](super::super::Telling::refaulting). Returns how many had come before.
+    /// which is known to be [`refaulting`](super::super::Telling::refaulting). `without_device`: none
+    /// is read for them. Returns how many had come before.
     #[inline]
-    pub(crate) fn begin_refaults_for_uses(&mut self) -> usize {
+    pub(crate) fn begin_refaults_for_uses(&mut self, without_device: bool) -> usize {
         if !self.telling.uses.on {
             return 0;
         }
         self.telling.uses.for_uses = true;
+        self.telling.uses.without_device = without_device;
         if self.telling.uses.one_place && !self.telling.uses.wants.swap_ins {
             self.telling.uses.queue.turn_to(true);
             self.telling.uses.quick = true;
@@ -327,17 +329,24 @@ impl Memory {
             queue.note_back(queue.nr_back() > before, false);
         }
         self.telling.uses.for_uses = false;
+        self.telling.uses.without_device = false;
     }
 
     /// A page comes back.
     #[inline]
-    fn comes_back(&mut self, page: PageIdx, at: Where, memcg: MemcgId, counts: bool) {
-        let region = self.region_of(page);
+    fn comes_back(&mut self, folio: FolioId, page: PageIdx, memcg: MemcgId, counts: bool) {
+        let file = self.frames.kind(folio) == FrameKind::File;
+        let (region, at) = (self.region_of(page), self.where_is(folio, file));
+        let without_device = self.telling.uses.without_device
+            || !file
+                && self.frames.has(folio, flag::SWAPCACHE)
+                && self.needs_no_device(self.frames.slot(folio));
         let for_uses = self.telling.uses.for_uses;
         let queue = &mut self.telling.uses.queue;
         queue.note_back(counts, !for_uses);
         queue.turn_to(for_uses);
-        queue.came_back(Refaulted { page, region, at, memcg, counts, now: self.acting.now });
+        let now = self.acting.now;
+        queue.came_back(Refaulted { page, region, at, memcg, counts, without_device, now });
         self.telling.uses.kept.is_unused(page);
     }
 
@@ -360,7 +369,9 @@ impl Memory {
     #[inline]
     fn comes_back_quickly(&mut self, page: PageIdx, memcg: MemcgId, file: bool, now: SimTime) {
         let (region, at) = (self.region_of(page), Where { file, ..Where::ANON });
-        self.telling.uses.queue.came_back(Refaulted { page, region, at, memcg, counts: true, now });
+        let Uses { queue, without_device, .. } = &mut self.telling.uses;
+        let (counts, without_device) = (true, *without_device);
+        queue.came_back(Refaulted { page, region, at, memcg, counts, without_device, now });
     }
 
     /// Reports the refaults of a ledger, which were judged together and counted, each `entry` after
@@ -382,7 +393,7 @@ impl Memory {
     fn tell_of_refault(&mut self, folio: FolioId, memcg: MemcgId, file: bool) {
         let page = self.page_that_returns(folio).unwrap_or_default();
         let counts = file || !self.telling.uses.wants.swap_ins;
-        self.comes_back(page, self.where_is(folio, file), memcg, counts);
+        self.comes_back(folio, page, memcg, counts);
     }
 
     /// A page came back from swap.
@@ -391,7 +402,7 @@ impl Memory {
         if self.telling.uses.wants.swap_ins {
             let page = page.or_else(|| self.page_of_slot(self.frames.slot(folio)));
             let memcg = self.frames.memcg(folio);
-            self.comes_back(page.unwrap_or_default(), self.where_is(folio, false), memcg, true);
+            self.comes_back(folio, page.unwrap_or_default(), memcg, true);
         }
     }
 

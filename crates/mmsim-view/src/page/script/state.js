@@ -1,7 +1,7 @@
 const S = {g: 0, v: 0, seed: 0, row: 0};
 /* Memory has the same colour for the same use in every chart. */
 const INK = {anon: '#0072b2', file: '#d55e00', 'page tables': '#7f6a00', slab: '#cc79a7',
-  zram: '#6b6b6b', free: '#009e73'};
+  zram: '#6b6b6b', zswap: '#56b4e9', free: '#009e73'};
 const group = () => D.groups[S.g];
 const variant = () => group().variants[smaller(S.v, group().variants.length - 1)];
 const sameSeed = v => v.runs.find(r => r.seed === S.seed) || v.runs[0];

@@ -21,6 +21,12 @@ function timeline(host) {
   draw('Scanned, pages per s', [per('by kswapd', 'pgscan_kswapd'),
     per('by direct reclaim', 'pgscan_direct', '#d55e00')], {height: 130});
   draw('Swap, pages per s', [per('in', 'pswpin', '#0072b2'), per('out', 'pswpout', '#d55e00')]);
+  /* Without zswap its columns are not there, and then neither are the charts. */
+  draw('zswap, pages per s', [per('in', 'zswpin', '#0072b2'), per('out', 'zswpout', '#d55e00'),
+    per('written back', 'zswpwb', '#009e73')], {height: 130});
+  draw('Pool of zswap, MiB', [{label: 'stored pages', values: mib('zswap_stored_pages'),
+    colour: '#0072b2'}, {label: 'frames of the pool', values: mib('zswap_pool_pages'),
+    colour: '#d55e00'}], {height: 130});
   draw('Major faults and refaults, per s', [per('major faults', 'pgmajfault'),
     per('refaults of anon', 'workingset_refault_anon', '#d55e00'),
     per('refaults of file', 'workingset_refault_file', '#009e73'),
@@ -32,7 +38,7 @@ function timeline(host) {
     psi('full', 'sim_pressure_full_us', '#d55e00')], {height: 130});
   const pages = [['anon', 'nr_anon_pages'], ['file', 'nr_file_pages'],
     ['page tables', 'nr_page_table_pages'], ['slab', 'nr_slab_reclaimable'],
-    ['zram', 'nr_zram_store'], ['free', 'nr_free_pages']];
+    ['zram', 'nr_zram_store'], ['zswap', 'zswap_pool_pages'], ['free', 'nr_free_pages']];
   draw('Where memory is, MiB', pages.map(([label, n]) => ({label, values: mib(n),
     colour: INK[label]})), {stack: true, step: false});
   /* Lines of a machine without a host are not there, and then neither is the chart. */
@@ -76,7 +82,7 @@ function overlay(host) {
   });
   const draw = focus => {
     spot.replaceChildren();
-    const level = /^nr_|^sim_host_held$/.test(overlayed.name);
+    const level = /^nr_|^zswap_|^sim_host_held$/.test(overlayed.name);
     const have = all.map((c, i) => [c, i]).filter(([c]) => c && c[overlayed.name]);
     const joined = uPlot.join(have.map(([c]) => [c.t, level ? c[overlayed.name]
       : rate(c.t, c[overlayed.name])]), have.map(() => [2]));

@@ -10,15 +10,16 @@ function why(host) {
     return {name, below, n: below.reduce((s, c) => s + count(c), 0)};
   }).filter(l => l.n);
   host.append(icicle(levels, count, share, w.refaults));
+  const unread = some.some(c => c.without_device);
   const cells = c => [num(count(c)), share(count(c)), num(c.anon), num(c.file),
-    num(c.device_ns / 1e9, 3)];
-  const sums = l => ['anon', 'file', 'device_ns'].reduce((o, k) => ({...o,
+    ...unread ? [num(c.without_device)] : [], num(c.device_ns / 1e9, 3)];
+  const sums = l => ['anon', 'file', 'without_device', 'device_ns'].reduce((o, k) => ({...o,
     [k]: l.below.reduce((s, c) => s + c[k], 0)}), {});
   const rows = levels.flatMap(l => [[l.name, ...cells(sums(l))],
     ...l.below.map(c => [' ' + c.name, ...cells(c)])]);
   rows.push(['all', ...cells(sums({below: some}))]);
-  host.append(table(['why pages came back', 'refaults', 'share', 'anon', 'file', 'device, s'], rows,
-    'Classes'), el('p.why', `The classes sum to ${w.counters.join(' and ')}.`));
+  host.append(table(['why pages came back', 'refaults', 'share', 'anon', 'file',
+    ...unread ? ['no device'] : [], 'device, s'], rows, 'Classes'), el('p.why', `The classes sum to ${w.counters.join(' and ')}.`));
   const s = w.swap_outs, all = s.not_wanted + s.needed + s.needless;
   if (all) host.append(el('p', `Of ${num(all)} pages written to swap ${num(s.needless)} were `
     + `needless, ${num(s.needed)} came back for want of memory, and ${num(s.not_wanted)} were not `
