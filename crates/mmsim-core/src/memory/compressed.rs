@@ -25,7 +25,7 @@ type Zspage = ([Pfn; zsmalloc::CHAIN_SIZE as usize], usize);
 impl Memory {
     /// True if swap compresses pages whose contents are known.
     #[inline]
-    pub(super) fn knows_contents(&self) -> bool {
+    pub(crate) fn knows_contents(&self) -> bool {
         self.swap.as_ref().is_some_and(|s| s.pools.is_some())
     }
 

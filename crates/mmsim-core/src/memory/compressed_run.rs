@@ -58,7 +58,7 @@ impl Memory {
         let (mut freed, mut written) = (0, 0);
         for (i, ((folio, _), slot)) in short.victims().zip(short.slots()).enumerate() {
             if self.wants_frames(slot) {
-                self.free_victims(short, freed..i);
+                self.free_victims(short.folios(freed..i));
                 freed = i;
             }
             if !self.swaps_without_device(slot, MemcgId(0), folio) {
@@ -67,7 +67,7 @@ impl Memory {
                 written += 1;
             }
         }
-        self.free_victims(short, freed..short.len());
+        self.free_victims(short.folios(freed..short.len()));
         let n = short.len() as u64;
         // Nothing is written in a batch to a device that has a queue.
         let device = self.swap.as_ref().and_then(Swap::only_device);

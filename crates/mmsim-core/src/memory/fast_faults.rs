@@ -113,24 +113,92 @@ pub(crate) const AHEAD: usize = 16;
 /// Faults in a ledger at most.
 pub(crate) const MOST_PENDING: usize = 64;
 
-/// Tables that faults on pages in swap touch first: PTEs and slots.
-pub(crate) struct SwapInRun<'a> {
-    hot: &'a mut [u8],
-    entry: &'a [u32],
-    slots: PrivateSlots<'a>,
-    /// Compressed copies, and whether pages of zeros have none.
-    pools: Option<(&'a mut Pools, bool)>,
+/// Compressed copies of pages that come back in a run. A type, so that runs without any ask nothing.
+pub(crate) trait Copies {
+    /// Takes the copy of a private slot out. False, and nothing done: it is not where those of the
+    /// run are.
+    fn leaves(&mut self, slots: &PrivateSlots<'_>, slot: SwapSlot) -> bool;
+    /// True if nothing of it has to be settled before the next fault.
+    fn go_on(&self) -> bool;
+}
+
+/// The copies of a machine, before a run begins.
+pub(crate) trait HasCopies {
+    /// Those of the run.
+    type Of<'a>: Copies;
+    /// Begins with these pools; `zeromap`: pages of zeros have no copy.
+    fn of(pools: Option<&mut Pools>, zeromap: bool) -> Self::Of<'_>;
+}
+
+/// There are none.
+pub(crate) struct NoCopies;
+
+impl Copies for NoCopies {
+    #[inline(always)]
+    fn leaves(&mut self, _: &PrivateSlots<'_>, _: SwapSlot) -> bool {
+        true
+    }
+    #[inline(always)]
+    fn go_on(&self) -> bool {
+        true
+    }
+}
+
+impl HasCopies for NoCopies {
+    type Of<'a> = NoCopies;
+    #[inline(always)]
+    fn of(_: Option<&mut Pools>, _: bool) -> NoCopies {
+        NoCopies
+    }
+}
+
+/// Pools have them.
+pub(crate) struct InPools;
+
+impl HasCopies for InPools {
+    type Of<'a> = Pooled<'a>;
+    fn of(pools: Option<&mut Pools>, zeromap: bool) -> Pooled<'_> {
+        let pools = pools.expect("the contents of pages are known");
+        Pooled { slab: pools.slab(), pools, zeromap, gone: false }
+    }
+}
+
+/// Copies in pools.
+pub(crate) struct Pooled<'a> {
+    pools: &'a mut Pools,
+    zeromap: bool,
     /// Slab of zswap when the run began: its pages and nodes.
     slab: [u64; 2],
     /// Frames of zspages or of slab are to be freed.
     gone: bool,
+}
+
+impl Copies for Pooled<'_> {
+    #[inline]
+    fn leaves(&mut self, slots: &PrivateSlots<'_>, slot: SwapSlot) -> bool {
+        let leaves = slots.is_private(slot) && self.pools.leave(slot, self.zeromap);
+        self.gone = self.pools.any_gone() || self.pools.slab() != self.slab;
+        leaves
+    }
+    #[inline(always)]
+    fn go_on(&self) -> bool {
+        !self.gone
+    }
+}
+
+/// Tables that faults on pages in swap touch first: PTEs and slots.
+pub(crate) struct SwapInRun<'a, C> {
+    hot: &'a mut [u8],
+    entry: &'a [u32],
+    slots: PrivateSlots<'a>,
+    copies: C,
     pending: &'a mut [PendingFault; MOST_PENDING],
     /// Faults so far, and how many stock and batches have room for.
     nr: usize,
     room: usize,
 }
 
-impl SwapInRun<'_> {
+impl<C: Copies> SwapInRun<'_, C> {
     /// The hot bytes of all pages.
     #[inline(always)]
     pub(crate) fn hot(&mut self) -> &mut [u8] {
@@ -166,7 +234,7 @@ impl SwapInRun<'_> {
         if self.nr >= self.room {
             return false;
         }
-        if self.pools.is_some() && !self.leaves_pools(slot) {
+        if !self.copies.leaves(&self.slots, slot) {
             return false;
         }
         let Some(shadow) = self.slots.take(slot) else { return false };
@@ -180,19 +248,10 @@ impl SwapInRun<'_> {
         true
     }
 
-    /// Takes the compressed copy of a private slot out, if it is where those of the run are.
-    #[inline]
-    fn leaves_pools(&mut self, slot: SwapSlot) -> bool {
-        let Some((pools, zeromap)) = &mut self.pools else { return true };
-        let leaves = self.slots.is_private(slot) && pools.leave(slot, *zeromap);
-        self.gone = pools.any_gone() || pools.slab() != self.slab;
-        leaves
-    }
-
     /// True if nothing has to be settled before the next fault.
     #[inline(always)]
     pub(crate) fn goes_on(&self) -> bool {
-        self.nr < self.room && !self.slots.emptied && !self.gone
+        self.nr < self.room && !self.slots.emptied && self.copies.go_on()
     }
 
     /// Faults resolved.
@@ -370,23 +429,22 @@ impl Memory {
     /// The tables that faults on pages in swap touch, and the recorder of uses;
     /// [`Memory::settle_faults`] is to follow.
     #[inline(always)] // The result is large, and the caller takes it apart at once.
-    pub(crate) fn swap_in_run_of<'a, W: WantsUses + 'a>(
+    pub(crate) fn swap_in_run_of<'a, C: HasCopies, W: WantsUses + 'a>(
         &'a mut self,
         run: &FastFaults,
         pending: &'a mut [PendingFault; MOST_PENDING],
         who: W,
-    ) -> (SwapInRun<'a>, W::Notes<'a>) {
+    ) -> (SwapInRun<'a, C::Of<'a>>, W::Notes<'a>) {
         let room = self.fault_room(run, self.acting.cpu).min(self.share_left(run));
         let room = room.min(self.left_of_tick());
         let swap = self.swap.as_mut().expect("the pages are in swap");
         let store = swap.only_device().map_or(0, |d| d.config().stored_bytes_per_page);
         let (slots, pools) = swap.private_slots();
-        let pools = pools.map(|pools| (pools, self.given.rules.swap_zeromap));
+        let copies = C::of(pools, self.given.rules.swap_zeromap);
         let room = room.min(zram_room(self.kernel.zram_stored, store));
-        let slab = pools.as_ref().map_or([0; 2], |(pools, _)| pools.slab());
         let (hot, entry) = self.virt.pages.hot_and_entries();
         let notes = who.notes(&mut self.telling.uses, hot.len());
-        (SwapInRun { hot, entry, slots, pools, slab, gone: false, pending, nr: 0, room }, notes)
+        (SwapInRun { hot, entry, slots, copies, pending, nr: 0, room }, notes)
     }
 
     /// Gives the pages of faults their frames, in their order, accounts for them, and tells the

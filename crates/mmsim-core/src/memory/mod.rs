@@ -64,7 +64,9 @@ pub use cgroup::walk::GroupWalk;
 pub use cgroup::zswap::ZswapUse;
 pub use cgroup::{Memcg, Memcgs};
 pub use evict::{Evicting, Prepared};
-pub(crate) use fast_faults::{AHEAD, FastFaults, MOST_PENDING, SwapInRun};
+pub(crate) use fast_faults::{
+    AHEAD, Copies, FastFaults, HasCopies, InPools, MOST_PENDING, NoCopies, SwapInRun,
+};
 pub use fast_faults::{PendingFault, SettledFaults};
 pub use file::FileCache;
 pub use given::Given;

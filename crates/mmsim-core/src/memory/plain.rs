@@ -89,6 +89,10 @@ impl FastPath {
     pub(super) fn slots(&self) -> impl ExactSizeIterator<Item = SwapSlot> + Clone + '_ {
         self.slot[..self.nr].iter().map(|&s| SwapSlot(s))
     }
+    /// Some of the folios to evict.
+    pub(super) fn folios(&self, these: Range<usize>) -> &[u32] {
+        &self.folio[these]
+    }
     /// The folios to evict, each with its page.
     pub(super) fn victims(&self) -> impl ExactSizeIterator<Item = (FolioId, PageIdx)> + Clone + '_ {
         let folios = self.folio[..self.nr].iter();
@@ -349,7 +353,7 @@ impl Memory {
             self.tell_of_evictions(short.victims(), by, false, true);
         }
         self.unmap_victims(short);
-        self.free_victims(short, 0..short.nr);
+        self.free_victims(short.folios(0..short.nr));
         self.count(VmEvent::PswpOut, n);
         self.count_swap_requests(Io::Write, n);
     }
@@ -398,8 +402,8 @@ impl Memory {
     }
 
     /// Frees the frames of some victims, whose flags still say that they are on a list.
-    pub(super) fn free_victims(&mut self, short: &FastPath, these: Range<usize>) {
-        let folios = short.folio[these].iter().map(|&f| Pfn(f));
+    pub(super) fn free_victims(&mut self, folios: &[u32]) {
+        let folios = folios.iter().map(|&f| Pfn(f));
         if self.zones.of_all(folios.clone()).is_none() {
             folios.clone().for_each(|f| self.frames.clear(f, flag::LRU));
         }

@@ -11,7 +11,7 @@ use crate::machine::Machine;
 use crate::machine::cpu::deadline::Deadline;
 use crate::machine::walk::{Ahead, OnMiss, Resolved, Singles, Stop};
 use crate::memory::follow::{Followed, NoteUses, WantsUses};
-use crate::memory::{AHEAD, FastFaults, SwapInRun};
+use crate::memory::{AHEAD, Copies, FastFaults, HasCopies, InPools, NoCopies, SwapInRun};
 use crate::policy::ArrivalKind;
 use crate::workload::{Op, RegionId, Run};
 
@@ -20,8 +20,8 @@ use crate::workload::{Op, RegionId, Run};
 type Sides = [(RegionId, u32); 2];
 
 /// Misses that are faults on pages in swap go into the ledger.
-struct SwapIns<'a, N> {
-    run: SwapInRun<'a>,
+struct SwapIns<'a, C, N> {
+    run: SwapInRun<'a, C>,
     sides: Sides,
     /// An access to a third region is next: the run loop finds its place.
     elsewhere: bool,
@@ -38,7 +38,7 @@ struct SwapIns<'a, N> {
     notes: N,
 }
 
-impl<N: NoteUses> OnMiss for SwapIns<'_, N> {
+impl<C: Copies, N: NoteUses> OnMiss for SwapIns<'_, C, N> {
     #[inline(always)]
     fn hot(&mut self) -> &mut [u8] {
         self.run.hot()
@@ -115,17 +115,34 @@ impl Machine {
         tid: ThreadId,
         until: Deadline,
     ) -> (Stop, SimTime) {
-        let mut at = (Stop::Miss, self.mem.acting.now);
+        let at = (Stop::Miss, self.mem.acting.now);
         let t = &self.work.threads[tid];
         let page = PageIdx(t.progress.missed().page(t.place.start.0) as u32);
         if self.mem.virt.pages.swap_entry(page).is_none() {
             return at;
         }
         let Some(run) = self.swap_in_run(tid) else { return at };
+        if self.mem.knows_contents() {
+            self.swap_in_runs::<InPools>(tid, &run, until, at)
+        } else {
+            self.swap_in_runs::<NoCopies>(tid, &run, until, at)
+        }
+    }
+
+    /// Runs of faults, one after the other, for as long as they may follow.
+    #[inline(always)] // Once for machines with compressed copies, and once for others.
+    fn swap_in_runs<C: HasCopies>(
+        &mut self,
+        tid: ThreadId,
+        run: &FastFaults,
+        until: Deadline,
+        mut at: (Stop, SimTime),
+    ) -> (Stop, SimTime) {
         while let Some(sides) = self.swap_in_sides(tid) {
             at = if self.mem.telling.uses.on() {
                 let singly = self.mem.telling.uses.singly();
-                let (at, faults) = self.swap_in_some(tid, &run, sides, (&until, singly), Followed);
+                let until = (&until, singly);
+                let (at, faults) = self.swap_in_some::<C, _>(tid, run, sides, until, Followed);
                 if faults > 0 {
                     self.mem.tell_after_step();
                 } else {
@@ -133,12 +150,12 @@ impl Machine {
                 }
                 at
             } else {
-                self.swap_in_some(tid, &run, sides, (&until, false), ()).0
+                self.swap_in_some::<C, _>(tid, run, sides, (&until, false), ()).0
             };
             match at.0 {
                 Stop::Full => {
                     at.0 = Stop::Bound;
-                    if !self.mem.more_faults(&run, || self.kswapds_awake()) {
+                    if !self.mem.more_faults(run, || self.kswapds_awake()) {
                         break;
                     }
                 }
@@ -184,13 +201,13 @@ impl Machine {
 
     /// One run of faults, and their number. [`Stop::Full`]: it may go on with another.
     #[inline(always)]
-    fn swap_in_some(
+    fn swap_in_some<C: HasCopies, W: WantsUses>(
         &mut self,
         tid: ThreadId,
         run: &FastFaults,
         sides: Sides,
         (until, singly): (&Deadline, bool),
-        who: impl WantsUses,
+        who: W,
     ) -> ((Stop, SimTime), u64) {
         let t = &mut self.work.threads[tid];
         let &Deadline { due, other, slice, sample, .. } = until;
@@ -199,7 +216,7 @@ impl Machine {
         let t_hit = self.mem.given.cost.t_hit.0;
         let each = run.latency.0 + t_hit;
         let before = (t.progress.accesses, t.progress.records);
-        let (run_of, notes) = self.mem.swap_in_run_of(run, &mut self.touches.ledger, who);
+        let (run_of, notes) = self.mem.swap_in_run_of::<C, W>(run, &mut self.touches.ledger, who);
         let mut swap_ins = SwapIns {
             run: run_of,
             sides,
