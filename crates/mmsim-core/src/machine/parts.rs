@@ -25,6 +25,7 @@ use crate::base::id::{AsId, CpuId, DaemonId, DiskId, IndexVec, KdamondId, NodeId
 use crate::base::time::{SimDuration, SimTime};
 use crate::config::MachineConfig;
 use crate::machine::compaction::kcompactd::Kcompactd;
+use crate::machine::zswap::ZswapWorker;
 use crate::memory::Tree;
 use crate::memory::{MOST_PENDING, PendingFault, Plug};
 use crate::policy::ReclaimPolicy;
@@ -92,6 +93,7 @@ pub(super) struct Daemons {
     pub kdamonds: IndexVec<KdamondId, Kdamond>,
     pub flushers: IndexVec<DiskId, Flusher>,
     pub users: IndexVec<DaemonId, UserDaemon>,
+    pub zswap: ZswapWorker,
     /// Free page reporting, if the host asks for it.
     pub reporter: Option<Reporter>,
 }
@@ -105,6 +107,7 @@ impl Daemons {
             kdamonds: IndexVec::new(),
             flushers: IndexVec::filled(1 + config.disks.len(), flusher),
             users: IndexVec::new(),
+            zswap: ZswapWorker::default(),
             reporter: None,
         }
     }
@@ -122,8 +125,6 @@ pub(super) struct Step {
     pub own: Option<(ThreadId, u64, Counted)>,
     /// Refaults of pages that zswap wrote back, so far.
     pub refaults_of_none: u64,
-    /// The worker of zswap was due amid the step and waits for its end.
-    pub zswap_waits: bool,
     /// Flags of file folios that the step brings into the cache.
     pub marks: u32,
     /// Kept for the plug of direct reclaim.
@@ -143,7 +144,6 @@ impl Step {
             slept: SimDuration::ZERO,
             own: None,
             refaults_of_none: 0,
-            zswap_waits: false,
             plug: Box::default(),
             origin: Origin::FreeList,
             no_block: NoBlock::NotTried,

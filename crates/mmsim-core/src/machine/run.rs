@@ -133,7 +133,8 @@ impl Machine {
     /// was set, which is where its thread ran last.
     fn interrupted(&self, event: &Event) -> CpuId {
         match *event {
-            Event::Io(_) | Event::ZswapWorker => CpuId(0),
+            Event::Io(_) => CpuId(0),
+            Event::ZswapWorker => self.daemons.zswap.cpu,
             Event::Wake(t, _) | Event::Start(t) => self.work.threads[t].cpu,
             Event::Kswapd(n, _) => self.daemons.kswapds[n].cpu(),
             Event::Kcompactd(n, _) => self.daemons.kcompactds[n].cpu,
@@ -147,7 +148,7 @@ impl Machine {
         self.mem.acting.now = at;
         self.mem.acting.cpu = self.interrupted(&event);
         match event {
-            Event::ZswapWorker => self.go_on_with_zswap(),
+            Event::ZswapWorker => self.wake_zswap_worker(),
             Event::Io(done) => {
                 self.end_io(done);
                 self.mem.acting.now = at;
@@ -313,6 +314,11 @@ impl Machine {
                 self.mem.frames.clear(folio, flag::RECLAIM);
             }
             let event = match done {
+                // It wakes amid a step, whose pauses it may use.
+                IoDone::ZswapWorker if at <= self.mem.acting.now => {
+                    self.wake_zswap_worker();
+                    continue;
+                }
                 IoDone::ZswapWorker => Event::ZswapWorker,
                 done => Event::Io(done),
             };
@@ -404,6 +410,7 @@ impl Machine {
             Entity::Kcompactd(n) => self.step_kcompactd(n),
             Entity::Flusher(d) => self.step_flusher(d),
             Entity::Kdamond(k) => self.step_kdamond(k),
+            Entity::ZswapWorker => self.step_zswap_worker(),
             Entity::Thread(t) => unreachable!("{t} is no kernel thread"),
         }
     }
@@ -544,7 +551,6 @@ impl Machine {
         c.refaults_anon += did.refaults_anon;
         c.refaults_file += did.refaults_file;
         c.cache_misses += did.cache_misses;
-        self.step_lets_zswap_go_on();
     }
 
     /// Executes accesses that hit, and pure computation, until the bound.

@@ -3,59 +3,61 @@
 //! A store that finds the pool full requests a run; nothing else does. A run goes from group to
 //! group, looks at a few entries of each, and ends when the pool is down to its threshold or too
 //! many looks wrote nothing. Where it finds no page for an entry it reclaims like any thread, and
-//! what that evicts finds the pool full. A run takes its time, turn by turn, in which others go on;
-//! it takes no CPU from them, which a fair scheduler would share between the two.
+//! what that evicts finds the pool full. It is a kernel thread, whose steps are turns: the scheduler
+//! shares the CPU between it, kswapd and the threads of workloads.
 //!
 //! Source: Linux 6.12, 6.18 and 7.3 mm/zswap.c (`shrink_worker`, `shrink_memcg`). Left out: groups
 //! that end.
 
 use super::Machine;
+use super::cpu::thread::Entity;
 use super::reclaim::alloc::TICK;
-use crate::base::id::NodeId;
+use crate::base::id::{CpuId, NodeId};
 use crate::config::ZoneKind;
-use crate::memory::follow::Acted;
+use crate::memory::Plug;
 use crate::policy::{MAX_RECLAIM_RETRIES, ReclaimRequest, SWAP_CLUSTER_MAX};
 
+/// The worker as a kernel thread.
+#[derive(Default)]
+pub(super) struct ZswapWorker {
+    /// The CPU that it is on, or was on last.
+    pub cpu: CpuId,
+    /// It runs, or waits for a CPU.
+    on: bool,
+    /// It reclaims amid steps of threads, which have a plug of their own.
+    plug: Box<Plug>,
+}
+
 impl Machine {
-    /// A turn of the worker; later, if a thread sleeps amid its own step. Pages that are written back
-    /// are refaults of no thread.
-    pub(super) fn go_on_with_zswap(&mut self) {
-        if self.step.amid {
-            self.step.zswap_waits = true;
-            return;
-        }
-        self.run_zswap_worker();
-        if self.mem.refaulted_in_step() {
-            self.mem.tell_of_step(Acted::of_none());
+    /// A run of the worker is due: it gets into line for a CPU.
+    pub(super) fn wake_zswap_worker(&mut self) {
+        if !std::mem::replace(&mut self.daemons.zswap.on, true) {
+            self.daemons.zswap.cpu = self.enqueue_daemon(Entity::ZswapWorker);
         }
     }
 
-    /// The step of a thread is over: the worker has its turn if it waited for that.
-    #[inline]
-    pub(super) fn step_lets_zswap_go_on(&mut self) {
-        if std::mem::take(&mut self.step.zswap_waits) {
-            let now = self.mem.acting.now;
-            self.go_on_with_zswap();
-            self.mem.acting.now = now;
-        }
-    }
-
-    /// One turn of the worker's run; the next comes when this one has taken its time.
-    fn run_zswap_worker(&mut self) {
-        let Some(mut run) = self.mem.zswap_worker_goes_on() else { return };
+    /// One turn of the worker's run. False: it sleeps now.
+    pub(super) fn step_zswap_worker(&mut self) -> bool {
+        let Some(mut run) = self.mem.zswap_worker_goes_on() else {
+            unreachable!("a worker without zswap was run")
+        };
         let no_page = self.mem.lacks_page_for_write_back();
-        if no_page && !self.zswap_worker_reclaims() && run.waits < MAX_RECLAIM_RETRIES {
+        let goes_on = if no_page && !self.zswap_worker_reclaims() && run.waits < MAX_RECLAIM_RETRIES
+        {
             run.waits += 1;
             self.mem.zswap_worker_sleeps(run, TICK);
+            false
         } else {
             run.waits = 0;
             let goes_on = self.mem.zswap_worker_turn(&mut run);
-            self.mem.zswap_worker_after(goes_on.then_some(run));
-        }
+            self.mem.zswap_worker_after(goes_on.then_some(run))
+        };
         // It sleeps for its writes, which no thread waits for.
         self.mem.take_throttled();
         self.queue_io();
         self.mem.settle_kernel();
+        self.daemons.zswap.on = goes_on;
+        goes_on
     }
 
     /// Direct reclaim of the worker. True: it freed something. Deviation: it is no stall of a process,
@@ -85,15 +87,17 @@ impl Machine {
     fn zswap_worker_pass(&mut self, request: &ReclaimRequest) -> u64 {
         let mut freed = 0;
         loop {
-            self.mem.start_plug(&mut self.step.plug);
-            let out = self.policies.lru.reclaim(&mut self.mem, request);
-            self.mem.end_step();
-            self.mem.end_plug(&mut self.step.plug);
+            let Machine { mem, daemons, policies, .. } = self;
+            let plug = &mut daemons.zswap.plug;
+            mem.start_plug(plug);
+            let out = policies.lru.reclaim(mem, request);
+            mem.end_step();
+            mem.end_plug(plug);
             if !out.more {
-                self.mem.acting.now += self.mem.given.cost.t_shrink_node;
-                self.mem.finish_plug(&mut self.step.plug);
+                mem.acting.now += mem.given.cost.t_shrink_node;
+                mem.finish_plug(plug);
             }
-            self.mem.finish_throttled(&mut self.step.plug);
+            mem.finish_throttled(plug);
             self.interrupts();
             freed += out.reclaimed;
             if !out.more {

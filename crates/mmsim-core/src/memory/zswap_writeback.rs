@@ -21,11 +21,6 @@ use crate::phys::gfp::AllocRequest;
 use crate::phys::watermarks::Mark;
 use crate::policy::{Arrival, ArrivalKind, MAX_RECLAIM_RETRIES, ReclaimPolicy};
 
-/// Time from the request for a run of the worker until it begins, where it waits for a pause of kernel
-/// code (`lazy-preemption`). Recorded with one busy CPU: 12 us to 4.6 ms on 6.18.15 and 7.3.4, half of
-/// them within 330 and 370. On 6.12.117 it begins after 5 to 6 us.
-const WORKER_DELAY: SimDuration = SimDuration::from_micros(350);
-
 /// Time of a look at an entry: 512 of them take 68 to 81 us on a recorded 7.3.4.
 const LOOK: SimDuration = SimDuration::from_nanos(140);
 
@@ -41,10 +36,11 @@ pub(super) enum ZswapShrunk {
 }
 
 impl Memory {
-    /// Requests a run of the worker, if none is to come (`queue_work`). With lazy preemption it begins
-    /// some time later. Otherwise it preempts who asks, before his next page.
+    /// Requests a run of the worker, if none is to come (`queue_work`). With lazy preemption it gets
+    /// into line for a CPU. Otherwise it preempts who asks, before his next page: on a recorded
+    /// 6.12.117 it begins after 5 to 6 us, each time.
     pub(super) fn queue_zswap_worker(&mut self) {
-        let at = self.acting.now + WORKER_DELAY;
+        let at = self.acting.now;
         let lazy = self.given.rules.lazy_preemption;
         let Some(zswap) = self.zswap_mut() else { return };
         let queued =
@@ -70,7 +66,10 @@ impl Memory {
         while goes_on && !run.wrote && !self.lacks_page_for_write_back() {
             goes_on = self.zswap_worker_turn(&mut run);
         }
-        self.zswap_worker_after(goes_on.then_some(run));
+        let at = self.acting.now;
+        if self.zswap_worker_after(goes_on.then_some(run)) {
+            self.acting.io.push((at, IoDone::ZswapWorker));
+        }
     }
 
     /// The group whose turn it is gives up some of its entries. True: the run goes on.
@@ -104,18 +103,17 @@ impl Memory {
 
     /// The run goes on after a time.
     pub(crate) fn zswap_worker_sleeps(&mut self, run: WorkerRun, time: SimDuration) {
-        self.acting.now += time;
-        self.zswap_worker_after(Some(run));
-    }
-
-    /// The run goes on, or is over and the one that was requested meanwhile begins.
-    pub(crate) fn zswap_worker_after(&mut self, run: Option<WorkerRun>) {
-        let at = self.acting.now;
-        let Some(zswap) = self.zswap_mut() else { return };
-        zswap.worker_run = run;
-        if run.is_some() || zswap.worker_queued {
+        let at = self.acting.now + time;
+        if self.zswap_worker_after(Some(run)) {
             self.acting.io.push((at, IoDone::ZswapWorker));
         }
+    }
+
+    /// The run goes on, or is over. True: it goes on, or the one that was requested meanwhile begins.
+    pub(crate) fn zswap_worker_after(&mut self, run: Option<WorkerRun>) -> bool {
+        let Some(zswap) = self.zswap_mut() else { return false };
+        zswap.worker_run = run;
+        run.is_some() || zswap.worker_queued
     }
 
     /// True if an entry that is written back now would find no page above the min watermark.

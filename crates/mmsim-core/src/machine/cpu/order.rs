@@ -42,6 +42,7 @@ pub(in crate::machine) fn key_of(cpu: CpuId, clock: SimTime, entity: Entity) -> 
         Entity::Kcompactd(n) => (1 << 8) + u64::from(n.0),
         Entity::Flusher(d) => (1 << 9) + u64::from(d.0),
         Entity::Kdamond(k) => (1 << 10) + u64::from(k.0),
+        Entity::ZswapWorker => 1 << 11,
         Entity::Thread(t) => THREADS + u64::from(t.0),
     };
     u128::from(clock.0) << 64 | u128::from(rank << 16 | u64::from(cpu.0))

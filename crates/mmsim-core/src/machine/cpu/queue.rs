@@ -11,7 +11,7 @@ use std::collections::{BinaryHeap, VecDeque};
 pub(in crate::machine) enum Event {
     /// A device request ends.
     Io(IoDone),
-    /// A turn of the worker that writes entries of zswap back.
+    /// The worker that writes entries of zswap back wakes.
     ZswapWorker,
     /// A thread's timer of this generation.
     Wake(ThreadId, u64),

@@ -159,6 +159,8 @@ pub(in crate::machine) enum Entity {
     Flusher(DiskId),
     /// A monitor of accesses.
     Kdamond(KdamondId),
+    /// The worker that writes entries of zswap back.
+    ZswapWorker,
     /// A thread of a workload.
     Thread(ThreadId),
 }
