@@ -1,7 +1,9 @@
 //! Known errors of the model against recorded kernels, for each kernel, LRU and group of counters.
 //!
 //! `nearness.txt` is the table *By kernel* of docs/accuracy.md with the counters of each group.
-//! `mmsim-lab accuracy` writes both, and a test compares them.
+//! `mmsim-lab accuracy` writes both, and a test compares them. Those recordings have no zswap. Of runs
+//! with it `nearness-zswap.txt` speaks, the same table of evidence/zswap, which a test of mmsim-lab
+//! writes.
 
 use std::fmt;
 
@@ -12,6 +14,8 @@ use super::path::{Path, Term};
 
 /// The table: tabs between LRU, group, counters and a cell for each kernel of the first line.
 const TABLE: &str = include_str!("nearness.txt");
+/// The same of recordings with zswap.
+const WITH_ZSWAP: &str = include_str!("nearness-zswap.txt");
 
 /// The families of LRUs that were recorded.
 const FAMILIES: [&str; 2] = ["classic", "mglru"];
@@ -42,7 +46,11 @@ impl fmt::Display for Nearness {
 /// The groups that were recorded of a kernel with an LRU (`classic` or `mglru`), in the order of the
 /// table; none: that pair was not recorded.
 pub fn known(kernel: &str, lru: &str) -> Vec<Nearness> {
-    let mut lines = TABLE.lines().map(|line| line.split('\t'));
+    known_by(TABLE, kernel, lru)
+}
+
+fn known_by(table: &'static str, kernel: &str, lru: &str) -> Vec<Nearness> {
+    let mut lines = table.lines().map(|line| line.split('\t'));
     let header: Vec<&str> = lines.next().map(Iterator::collect).unwrap_or_default();
     let Some(column) = header.iter().skip(3).position(|k| *k == kernel) else { return Vec::new() };
     let of = |mut cells: std::str::Split<'static, char>| {
@@ -58,24 +66,29 @@ pub fn known(kernel: &str, lru: &str) -> Vec<Nearness> {
 /// are that they have events of. Empty if no run has any.
 pub fn of_runs<'a>(runs: impl IntoIterator<Item = &'a RunReport>) -> Vec<[String; 2]> {
     let mut all: Vec<(&RunReport, Vec<&RunReport>)> = Vec::new();
+    let kind = |run: &RunReport| (run.kernel.clone(), run.policy.clone(), uses_zswap(run));
     for run in runs {
-        match all.iter_mut().find(|(r, _)| (&r.kernel, &r.policy) == (&run.kernel, &run.policy)) {
+        match all.iter_mut().find(|(r, _)| kind(r) == kind(run)) {
             Some((_, alike)) => alike.push(run),
             None => all.push((run, vec![run])),
         }
     }
     let mut said = Vec::new();
     for (run, alike) in &all {
-        let count = |c: &str| alike.iter().filter_map(|r| r.vmstat.get(c)).max();
+        let zswap = uses_zswap(run);
+        let of = |r: &RunReport, c: &str| r.vmstat.get(c).or_else(|| r.gauges.get(c)).copied();
+        let count = |c: &str| alike.iter().filter_map(|r| of(r, c)).max();
+        let name = name(&run.kernel, &run.policy) + if zswap { " with zswap" } else { "" };
         let of_monitor = |c: &str| c.starts_with("damon.") || c.starts_with("damos.");
         let monitored = alike.iter().any(|r| !r.damon.is_empty());
         let known = match policy_of(&run.kernel, &run.policy) {
+            Some(lru) if zswap => known_by(WITH_ZSWAP, &run.kernel, lru),
             Some(lru) => known(&run.kernel, lru),
             None => Vec::new(),
         };
         if known.is_empty() {
             if alike.iter().any(|r| r.vmstat.any(VmEvent::RECLAIMED)) {
-                said.push([name(&run.kernel, &run.policy), unknown(&run.policy)]);
+                said.push([name, unknown(&run.policy)]);
             }
             continue;
         }
@@ -88,8 +101,8 @@ pub fn of_runs<'a>(runs: impl IntoIterator<Item = &'a RunReport>) -> Vec<[String
                 near.counters.iter().copied().filter(|c| !before.contains(c)).collect();
             let of_anon = own.iter().filter(|c| c.ends_with("_anon"));
             let counted = match of_anon.clone().next() {
-                Some(_) => of_anon.filter_map(|c| count(c)).any(|n| *n > 0),
-                None => own.iter().find_map(|c| count(c)).is_some_and(|n| *n > 0),
+                Some(_) => of_anon.filter_map(|c| count(c)).any(|n| n > 0),
+                None => own.iter().find_map(|c| count(c)).is_some_and(|n| n > 0),
             };
             if counted || monitored && own.iter().any(|c| of_monitor(c)) {
                 groups.push(near.to_string());
@@ -97,10 +110,15 @@ pub fn of_runs<'a>(runs: impl IntoIterator<Item = &'a RunReport>) -> Vec<[String
             before.extend(&near.counters);
         }
         if !groups.is_empty() {
-            said.push([name(&run.kernel, &run.policy), groups.join("; ")]);
+            said.push([name, groups.join("; ")]);
         }
     }
     said
+}
+
+/// True if zswap stored a page.
+fn uses_zswap(run: &RunReport) -> bool {
+    run.vmstat.get(VmEvent::ZswpOut.name()).is_some_and(|n| *n > 0)
 }
 
 /// The statement about figures, as expressions, of a kernel and policy: the groups that have any of
@@ -211,6 +229,16 @@ mod tests {
             panic!("one")
         };
         assert!(groups.starts_with("file and balance ") && !groups.contains(';'), "{groups}");
+        // Recordings without zswap say nothing of runs with it.
+        let stored = [("workingset_refault_anon", 1), ("zswpout", 1), ("zswpin", 1)];
+        let with = run("6.12", "classic-v6.12", &stored);
+        let [[name, groups], [other, _]] =
+            &of_runs([&with, &run("6.12", "classic-v6.12", &anon)])[..]
+        else {
+            panic!("two")
+        };
+        assert_eq!((&**name, &**other), ("classic-v6.12 with zswap", "classic-v6.12"));
+        assert!(groups.starts_with("zswap traffic ") && !groups.contains(';'), "{groups}");
         // Without reclaim there is nothing to compare.
         assert_eq!(of_runs([&run("7.3", "mglru-v7.3", &[]), &run("5.5", "x", &[])]).len(), 0);
     }

@@ -171,6 +171,14 @@ pub fn nearness(document: &str, name: &str) -> Result<String, Error> {
     Ok(line(header, "counters") + &lines)
 }
 
+/// The same table, of a validation.
+///
+/// # Errors
+/// No rule is about its points.
+pub fn nearness_of(v: &Validation, name: &str) -> Result<String, Error> {
+    nearness(&recorded::by_kernel(v), name)
+}
+
 const HEAD: &str = "\
 # Accuracy of mmsim against real kernels
 
