@@ -53,9 +53,9 @@ pub(crate) struct Instance {
 
 impl Instance {
     /// Sets a module up: its memory, its maps, the page of single structures.
-    pub(crate) fn new(module: &Module, seed: u64) -> Result<Instance, Halt> {
+    pub(crate) fn new(module: &Module, random: Rng) -> Result<Instance, Halt> {
         let (linker, _) = imports::linker(module.engine(), module.inner()).map_err(broken)?;
-        let mut store = Store::new(module.engine(), host(seed));
+        let mut store = Store::new(module.engine(), host(random));
         store.limiter(|host| &mut host.limits);
         let fuel = HOOK_FUEL + MOST_MEMORY as u64;
         store.set_fuel(fuel).map_err(broken)?;
@@ -248,7 +248,7 @@ impl Instance {
     }
 }
 
-fn host(seed: u64) -> Host {
+fn host(random: Rng) -> Host {
     let limits = StoreLimitsBuilder::new()
         .memory_size(MOST_MEMORY)
         .table_elements(MOST_TABLE)
@@ -260,7 +260,7 @@ fn host(seed: u64) -> Host {
         lists: Lists::default(),
         mirror: Mirror::default(),
         maps: crate::bpf::maps::Maps::default(),
-        random: Rng::for_purpose(seed, "cache-ext"),
+        random,
         prints: Prints::default(),
         counts: Counts::default(),
         now: 0,

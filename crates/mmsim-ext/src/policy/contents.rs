@@ -1,5 +1,7 @@
 //! Contents of a module: hooks, maps, globals, imports, and programs that nothing calls.
 
+use mmsim::base::rng::Rng;
+
 use crate::bpf::access::Halt;
 use crate::bpf::instance::Instance;
 use crate::bpf::maps::Kind;
@@ -39,8 +41,8 @@ pub struct Contents {
 ///
 /// It cannot be set up.
 pub fn contents(module: &Module) -> Result<Contents, mmsim::Error> {
-    let instance =
-        Instance::new(module, 0).map_err(|halt: Halt| super::setup::failed(module, &halt))?;
+    let instance = Instance::new(module, Rng::for_purpose(0, "contents"))
+        .map_err(|halt: Halt| super::setup::failed(module, &halt))?;
     let hooks = HOOKS.iter().zip(&instance.hooks).filter(|(_, callee)| callee.is_some());
     let (mut maps, mut globals) = (Vec::new(), Vec::new());
     for global in module.globals() {

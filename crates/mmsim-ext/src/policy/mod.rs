@@ -13,6 +13,7 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 use mmsim::base::id::{Idx, MemcgId, PageIdx, ThreadId};
+use mmsim::base::rng::Rng;
 use mmsim::memory::Memory;
 use mmsim::phys::frames::{FolioId, flag};
 use mmsim::policy::chooser::{
@@ -84,8 +85,10 @@ impl Policy {
     ///
     /// The options name what the module does not have, or it needs too much memory.
     pub fn new(module: &Module, options: &ChooserOptions) -> Result<Policy, Error> {
+        // Each group has draws of its own.
+        let random = Rng::for_purpose(options.seed, &format!("cache-ext/{}", options.group));
         let instance =
-            Instance::new(module, options.seed).map_err(|halt| setup::failed(module, &halt))?;
+            Instance::new(module, random).map_err(|halt| setup::failed(module, &halt))?;
         let mut policy = Policy {
             module: module.clone(),
             options: options.clone(),
