@@ -60,7 +60,12 @@ impl Plan {
         let mut sets = overrides.sets.to_vec();
         sets.extend(overrides.seed.map(|s| ("seed".to_string(), s.to_string())));
         sets.extend(overrides.seeds.map(|s| ("seeds".to_string(), s.to_string())));
-        let scenario = Scenario::load(path, &sets)?.with_policies(overrides.policies)?;
+        let scenario = Scenario::load(path, &sets)?;
+        let mut variants = overrides.variants.to_vec();
+        if !variants.is_empty() {
+            variants.extend(scenario.names_of_policies(overrides.policies));
+        }
+        let scenario = scenario.with_policies(overrides.policies)?;
         for (key, variants) in scenario.overruled() {
             let names: Vec<&str> = variants.iter().map(String::as_str).collect();
             remark(&format!(
@@ -69,7 +74,7 @@ impl Plan {
             ));
         }
         let mut specs = mmsim::machines::specs_of(&scenario, &registry())?;
-        let selection = Selection::new(overrides.variants, overrides.at);
+        let selection = Selection::new(&variants, overrides.at);
         specs = selection.of(specs, &path.display().to_string())?;
         Ok(Plan {
             name: scenario.name().to_string(),

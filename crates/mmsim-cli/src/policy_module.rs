@@ -22,20 +22,23 @@ pub(crate) fn build(args: &PolicyBuildArgs) -> Result<Ending, Failure> {
     let headers = tempfile::Builder::new().prefix("mmsim-headers-").tempdir();
     let headers = headers.map_err(|e| Failure::file("write", Path::new("headers"), &e))?;
     write_headers(headers.path()).map_err(|e| Failure::file("write", headers.path(), &e))?;
-    let given = arguments(&args.source, &out, headers.path(), &args.more);
-    let shown: Vec<_> = given.iter().map(|a| a.to_string_lossy()).collect();
+    // The module gets its name when it was checked.
+    let made = headers.path().join(out.file_name().unwrap_or(out.as_os_str()));
+    let given = arguments(&args.source, &made, headers.path(), &args.more);
+    let shown = arguments(&args.source, &out, headers.path(), &args.more);
+    let shown: Vec<_> = shown.iter().map(|a| a.to_string_lossy()).collect();
     exit::remark(&format!("{} {}", args.clang.display(), shown.join(" ")));
     // clang itself says on stderr what is wrong, at its place in the user's file.
     let ended = Command::new(&args.clang).args(&given).status().map_err(|e| {
         let title = format!("{} cannot be run: {e}", args.clang.display());
         Failure::from(Error::of_option(title).help(INSTALL))
     })?;
-    if !ended.success() {
+    if !ended.success() || !made.is_file() {
         let title = format!("{}: clang made no module of it", args.source.display());
         return Err(Error::of_option(title).help(FAILED).into());
     }
-    // What it made is checked at once.
-    let _ = contents(&Module::from_path(&out)?)?;
+    let _ = contents(&Module::from_path(&made)?)?;
+    std::fs::copy(&made, &out).map_err(|e| Failure::file("write", &out, &e))?;
     exit::remark(&format!("wrote {0}: `mmsim policy check {0}` shows its contents", out.display()));
     Ok(Ending::Done)
 }

@@ -77,6 +77,10 @@ fn of_text(e: &wat::Error, bytes: &[u8], name: &str) -> Error {
     let said = e.to_string();
     let what = said.lines().next().unwrap_or_default();
     let title = format!("`{name}` is neither a module of WebAssembly nor its text: {what}");
+    if name.ends_with(".c") {
+        return Error::new(ErrorKind::Syntax, format!("`{name}` is C, and no module"))
+            .help(format!("make one of it by `mmsim policy build {name}`"));
+    }
     let error = Error::new(ErrorKind::Syntax, title);
     // `--> <anon>:LINE:COLUMN`
     let place = said.lines().find_map(|l| l.trim().strip_prefix("--> ")).and_then(|place| {

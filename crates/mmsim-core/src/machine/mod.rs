@@ -344,6 +344,12 @@ impl Machine {
         self.work.threads.iter().map(|thread| thread.name.as_str())
     }
 
+    /// Names of all files, in the order in which they were opened.
+    pub fn file_names(&self) -> Vec<&str> {
+        let files = &self.mem.cache.files;
+        files.ids().map(|f| files[f].name.as_str()).collect()
+    }
+
     /// Numbers of the threads of a task, or of the thread with this name.
     pub fn threads_of(&self, name: &str) -> Vec<ThreadId> {
         let task = self.work.tasks.iter().find(|t| t.name == name);

@@ -8,7 +8,7 @@
 //! Machines without choosers pay one test of a flag for each insertion, use and removal.
 
 use super::Memory;
-use crate::base::id::{CpuId, IndexVec, MemcgId, PageIdx, ThreadId};
+use crate::base::id::{CpuId, IndexVec, MemcgId, ThreadId};
 use crate::phys::frames::{FolioId, FrameKind, flag};
 use crate::policy::ReclaimPolicy;
 use crate::policy::chooser::{FileFolioEvent, FileFolioRecord};
@@ -109,11 +109,11 @@ impl Memory {
     pub(super) fn journal(&mut self, what: FileFolioEvent, folio: FolioId) {
         let memcg = self.frames.memcg(folio);
         let (at, thread) = (self.acting.now, self.acting_thread());
+        let page = self.file_page_of(folio).expect("a folio of the page cache");
         let Some(records) = self.memcgs.journals.of(memcg) else { return };
         // A folio is locked before it enters the cache, here right after.
         let locked = if what == FileFolioEvent::Added { flag::LOCKED } else { 0 };
         let flags = self.frames.bits(folio) | locked;
-        let page = PageIdx(self.frames.rmap[folio]);
         records.push(FileFolioRecord { at, folio, page, flags, thread, what });
     }
 }

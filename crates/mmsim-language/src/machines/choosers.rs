@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use mmsim_core::machine::Machine;
-use mmsim_core::policy::chooser::{ChooserOptions, ChooserThread, FileChooser, NotAttached};
+use mmsim_core::policy::chooser::{
+    ChooserOptions, ChooserThread, FileChooser, NotAttached, matches,
+};
 use mmsim_core::workload::{LruGen, Op};
 use mmsim_lru::chooser::{BUILTIN, builtin};
 
@@ -23,6 +25,7 @@ pub(super) fn attach(run: &RunSpec, machine: &mut Machine) -> Result<(), Misplac
         threads.iter().for_each(|t| names[t.0 as usize].task = task.to_string());
     }
     for spec in &run.choosers {
+        watches_files(spec, machine)?;
         let options = spec.options(run.seed, names.clone());
         let options = options.map_err(|(path, name)| no_thread(&path, &name))?;
         let chooser = chooser(run, spec, &options)?;
@@ -30,6 +33,21 @@ pub(super) fn attach(run: &RunSpec, machine: &mut Machine) -> Result<(), Misplac
             NotAttached::Refused(why) => refused(&format!("{}.module", spec.path), &why),
             NotAttached::NotAsked => not_asked(spec),
         })?;
+    }
+    Ok(())
+}
+
+/// Checks that each pattern of `watch` is one of a file.
+fn watches_files(spec: &ChooserSpec, machine: &Machine) -> Result<(), Misplaced> {
+    let files = machine.file_names();
+    for pattern in &spec.options.watch {
+        if !files.iter().any(|name| matches(pattern, name)) {
+            let path = format!("{}.watch", spec.path);
+            let title = format!("{path}: no file matches `{pattern}`");
+            let known = if files.is_empty() { "none".to_string() } else { files.join(", ") };
+            let error = Error::new(ErrorKind::Scenario, title).help(format!("files: {known}"));
+            return Err(Misplaced::new(path, error));
+        }
     }
     Ok(())
 }

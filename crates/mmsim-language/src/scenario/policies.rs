@@ -16,11 +16,27 @@ pub struct GroupPolicy {
 }
 
 impl Scenario {
+    /// The names of the variants that policies add: their own, or with `-2` and so on if a variant has
+    /// that name.
+    pub fn names_of_policies(&self, policies: &[GroupPolicy]) -> Vec<String> {
+        let variants = self.doc.get("variant").and_then(Node::list).unwrap_or_default();
+        let name = |v: &Node| v.table()?.get("name")?.as_text().map(str::to_string);
+        let mut taken: Vec<String> = variants.iter().filter_map(name).collect();
+        let before = taken.len();
+        for policy in policies {
+            let own = &policy.variant;
+            let further = (2..).map(|n| format!("{own}-{n}"));
+            let free = std::iter::once(own.clone()).chain(further).find(|n| !taken.contains(n));
+            taken.extend(free);
+        }
+        taken.split_off(before)
+    }
+
     /// The same scenario with a variant more for each policy. Without variants of its own, it is the
     /// first variant, `default`.
     ///
     /// # Errors
-    /// There is no such group, or the name of a variant is taken.
+    /// There is no such group, or the option names none and several have a limit.
     pub fn with_policies(mut self, policies: &[GroupPolicy]) -> Result<Scenario, Error> {
         if policies.is_empty() {
             return Ok(self);
@@ -29,12 +45,13 @@ impl Scenario {
             Some(list) => list.to_vec(),
             None => vec![of(&[("name", Node::text("default", At::DEFAULT))], At::DEFAULT)],
         };
-        for policy in policies {
+        let names = self.names_of_policies(policies);
+        for (policy, name) in policies.iter().zip(&names) {
             let (_, module) = self.sources.parse_option("--policy", "module", &policy.module)?;
             let at = module.at;
             let module = of(&[("module", Node::text(&policy.module, at))], at);
             let set = of(&[(&self.key_of(policy)?, module)], at);
-            variants.push(of(&[("name", Node::text(&policy.variant, at)), ("set", set)], at));
+            variants.push(of(&[("name", Node::text(name, at)), ("set", set)], at));
         }
         let list = Node { value: Value::List(variants), at: At::DEFAULT };
         match self.doc.get_mut("variant") {

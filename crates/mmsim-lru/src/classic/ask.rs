@@ -13,7 +13,8 @@
 //! ```
 //!
 //! A group whose inactive file list is too short for a scan at this priority is done at once. In the
-//! kernel of cache_ext that holds for groups without a chooser as well; here it does not.
+//! kernel of cache_ext that holds for groups without a chooser as well; here it does not. If the list
+//! is empty the scans begin, here alone: else no active page would ever become inactive.
 //!
 //! Folios that were offered count as scanned if they were reclaimed. Dirty ones are not written, and go
 //! back as active, as from any scan. Neither `pgscan` nor `pgsteal` count them: the kernel
@@ -98,9 +99,9 @@ impl Classic {
         mem.memcgs.journals.give(memcg, records);
     }
 
-    /// The calls that begin a pass over a group with this target of inactive file pages.
-    pub(super) fn asking(&self, memcg: MemcgId, wanted: u64) -> Option<Asking> {
-        let asks = !self.choosers.is_empty() && self.has_chooser(memcg);
+    /// The calls that begin a pass over a group with this target, of `of` inactive file pages.
+    pub(super) fn asking(&self, memcg: MemcgId, wanted: u64, of: u64) -> Option<Asking> {
+        let asks = !self.choosers.is_empty() && self.has_chooser(memcg) && of > 0;
         asks.then_some(Asking { wanted, left: wanted, reclaimed: 0 })
     }
 

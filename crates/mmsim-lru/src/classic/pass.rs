@@ -387,7 +387,7 @@ impl Classic {
                 scanned: PerType::default(),
                 reclaimed: PerType::default(),
                 adjusted: false,
-                asking: self.asking(memcg, nr[INACTIVE_FILE]),
+                asking: self.asking(memcg, nr[INACTIVE_FILE], sizes[INACTIVE_FILE]),
                 by_chooser: 0,
             });
             return true;
