@@ -674,7 +674,8 @@ fn wbt_one_depth() {
 }
 
 /// Witnesses that stand beside others of their mechanism.
-const ELSEWHERE: [&str; 11] = [
+const ELSEWHERE: [&str; 12] = [
+    include_str!("uncached.rs"),
     include_str!("compaction.rs"),
     include_str!("mark_rules.rs"),
     include_str!("sysctls.rs"),

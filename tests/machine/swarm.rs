@@ -4,6 +4,8 @@
 //! `MMSIM_SWARM=500` runs more of them, `MMSIM_SWARM_SEED=17` only one. A seed that fails is
 //! printed; it gives the same machine and the same operations wherever it runs.
 
+mod calls;
+mod stuck;
 mod swap;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -32,8 +34,7 @@ use mmsim::scenario::policy::PolicySpec;
 use mmsim::virt::pages::{Entry, Owner, pte};
 use mmsim::why::{self, Settings};
 use mmsim::workload::{
-    Advice, CopyRun, FileAdvice, FileSlot, FileSpec, MapKind, Op, RegionId, Run, Uncached,
-    VmaFlags, Workload, WorkloadCx,
+    Advice, CopyRun, FileSlot, FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload, WorkloadCx,
 };
 use mmsim_compaction::TwoScanners;
 use mmsim_lru::MglruConfig;
@@ -121,7 +122,7 @@ fn machine_config(rng: &mut Rng) -> MachineConfig {
     }
 }
 
-/// What the machines of a swarm have besides pages and cached files.
+/// Further kinds of pages and operations in the machines of a swarm.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Also {
     Nothing,
@@ -187,29 +188,6 @@ impl Drawn {
         RegionId(if slot == 0 { 0 } else { self.thread * OWN + slot as u16 })
     }
 
-    fn around_the_cache(
-        &self,
-        file: FileSlot,
-        (first, count): (u32, u32),
-        write: bool,
-        rng: &mut Rng,
-    ) -> Op {
-        if one_in(rng, 2) {
-            let how = pick(rng, &[Uncached::Direct, Uncached::DontCache]);
-            return Op::Uncached { file, first, count, write, how };
-        }
-        let all = [
-            FileAdvice::Normal,
-            FileAdvice::Sequential,
-            FileAdvice::Random,
-            FileAdvice::WillNeed,
-            FileAdvice::NoReuse,
-            FileAdvice::DontNeed,
-            FileAdvice::DontNeed,
-        ];
-        Op::Fadvise { file, first, count, advice: pick(rng, &all) }
-    }
-
     fn part(pages: u32, rng: &mut Rng) -> (u32, u32) {
         let first = rng.below(pages.into()) as u32;
         let longest = if one_in(rng, 8) { pages - first } else { (pages - first).min(40) };
@@ -253,7 +231,7 @@ impl Drawn {
                 let (first, count) = Self::part(FILE_PAGES, rng);
                 let file = FileSlot(rng.below(FILES.into()) as u16);
                 if self.also == Also::Uncached && one_in(rng, 2) {
-                    self.around_the_cache(file, (first, count), n >= 8, rng)
+                    calls::of_file(file, (first, count), n >= 8, rng)
                 } else if n < 8 {
                     Op::Read { file, first, count }
                 } else {
@@ -270,10 +248,7 @@ impl Drawn {
             14 if one_in(rng, 4) => Op::DropCaches,
             14 => Op::PhaseEnd(0),
             15 if one_in(rng, 20) => Op::Exit,
-            19..=21 if self.also == Also::Uncached => match one_in(rng, 2) {
-                true => Op::Mlock { region, first, count, onfault: one_in(rng, 2) },
-                false => Op::Munlock { region, first, count },
-            },
+            19..=21 if self.also == Also::Uncached => calls::lock(region, (first, count), rng),
             // Parts of huge pages are given back, and used again.
             19..=21 if self.also == Also::Transparent => {
                 Op::Madvise { region, first, count, advice: Advice::DontNeed }
@@ -630,34 +605,6 @@ fn has(mem: &Memory, pfn: Pfn, bits: u32) -> bool {
 fn number(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("{name}={text}: write a number")))
-}
-
-/// Four threads on 553 frames that read files, each taking what another has read: direct reclaim
-/// frees eight pages each time, and no operation is done. Steps alone told so after 1.19 s.
-#[test]
-fn threads_that_take_each_others_pages_are_stuck() {
-    let mut rules = KernelRules::of(Kernel::V4_1);
-    let rule = |rules: &mut KernelRules, name, value| rules.set(name, value).expect("its value");
-    for name in ["highatomic", "avoid-fragmentation", "pcp-orders", "pcp-high-of-zone"] {
-        rule(&mut rules, name, "yes");
-    }
-    // The machine that was found stuck read swap as later kernels do.
-    for (name, value) in [
-        ("kswapd-by-zone", "no"),
-        ("high-retries", "yes"),
-        ("swapin-by-slot", "no"),
-        ("sync-swapin-skips-cache", "yes"),
-    ] {
-        rule(&mut rules, name, value);
-    }
-    let given = Some((Kernel::V4_1, rules, "classic-v5.9"));
-    let (about, mut machine) = build_of(131, Also::Nothing, given);
-    let r = machine.run(Watch::default());
-    let Outcome::Stuck(stuck) = &r.outcome else { panic!("{:?} of {about}", r.outcome) };
-    assert_eq!(stuck.why, Stuck::NoProgress);
-    assert!(stuck.at < SimTime(600_000_000), "{stuck:?}");
-    let last = stuck.waiting.iter().map(|t| t.since).max();
-    assert!(last < Some(SimTime(50_000_000)), "no operation is done since: {stuck:?}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::support::*;
 use mmsim::config::{Kernel, MachineConfig};
 use mmsim::machine::result::RunResult;
-use mmsim::workload::{FileAdvice, FileSlot, Op, Uncached, VmaFlags};
+use mmsim::workload::{Advice, FileAdvice, FileSlot, Op, Uncached, VmaFlags};
 
 const FILE: FileSlot = FileSlot(0);
 
@@ -188,4 +188,35 @@ fn advice_on_files_changes_their_windows() {
         let r = ran(&c, ops);
         assert_eq!(cached(&r), [of_read, of_read + of_fault], "{advice:?}");
     }
+}
+
+/// One call of WILLNEED on a file of 1,024 pages, without a readahead window.
+#[test]
+fn io_pages() {
+    let whole = advise(1, 0, FILE_PAGES, Advice::WillNeed);
+    let ops = vec![file(1, FILE_PAGES, true, VmaFlags::default()), whole, sleep_ms(100)];
+    let c = config(Kernel::V7_3, "ramdisk");
+    let of = |pages| ran(&ruled(c.clone(), "io-pages", pages), ops.clone());
+    assert_eq!(["320", "1024"].map(|pages| count(&of(pages), "pgpgin") / 4), [320, 1024]);
+}
+
+/// A chooser hears of pages that the kernel itself touches in a mapping, by their place in the file.
+#[test]
+fn choosers_hear_of_populated_mappings() {
+    let text = r#"
+        [machine]
+        memory = "16MiB"
+        kernel = "6.6"
+        cache-ext = { module = "builtin:mru", watch = ["t/*"] }
+        [[task]]
+        name = "t"
+        workload = "phased"
+        regions = { r = { memory = "12MiB", kind = "file-shared" } }
+        steps = [
+            { do = "allocate", region = "r", populate = false },
+            { do = "mlock", region = "r", size = "2MiB" },
+            { do = "madvise", region = "r", advice = "populate-read" },
+        ]
+    "#;
+    assert_eq!(gauge(&scenario(text)[0].gauges, "nr_unevictable"), 512);
 }

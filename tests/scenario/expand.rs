@@ -293,7 +293,7 @@ fn the_resolved_form_reads_like_a_scenario_file() {
         "[machine]\nmemory = \"64MiB\"\nswap = { size = \"1GiB\" }\n[[task]]\nworkload = \"cyclic\"\nmemory = \"1MiB\"\npasses = 2\n[[variant]]\nname = \"a\"\nkernel = \"5.9\"\n",
     );
     let text = s.resolved();
-    let head: Vec<&str> = text.lines().take(34).collect();
+    let head: Vec<&str> = text.lines().take(35).collect();
     assert_eq!(
         head.join("\n"),
         r#"schema = 1
@@ -328,6 +328,7 @@ run-ahead = "100us"
 # lru-batch: 15 up to kernel 6.1, 31 in 6.12
 # stat-threshold: by CPUs and memory, as in the kernel
 # pageblock-order: 9, as on x86
+# cache-ext: none
 # host: no host: memory is the machine's own
 # memcg: the root alone"#
     );

@@ -61,8 +61,8 @@ pub fn check_advice(word: &str, kernel: Kernel, other: &str) -> Result<(), (Stri
 ///
 /// # Errors
 /// As for [`Since::check`].
-pub fn check_dontcache(kernel: Kernel) -> Result<(), (String, String)> {
-    since(Kernel::V6_18, "6.14").check(kernel, "RWF_DONTCACHE", "\"cached\" or \"direct\"")
+pub fn check_dontcache(kernel: Kernel, other: &str) -> Result<(), (String, String)> {
+    since(Kernel::V6_18, "6.14").check(kernel, "RWF_DONTCACHE", other)
 }
 
 /// Checks that a kernel has the advice in a line of a script.
@@ -72,7 +72,7 @@ pub fn check_dontcache(kernel: Kernel) -> Result<(), (String, String)> {
 pub fn check_line(line: &str, kernel: Kernel) -> Result<(), (String, String)> {
     let mut words = line.split_whitespace();
     let word = match words.next() {
-        Some("dontcache") => return check_dontcache(kernel),
+        Some("dontcache") => return check_dontcache(kernel, "leave it out"),
         Some("madvise") if words.any(|w| w == "populate_read") => "populate-read",
         Some("lazy") if words.any(|w| w == "free") => "free",
         _ => return Ok(()),

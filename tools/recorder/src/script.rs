@@ -58,36 +58,6 @@ impl Reads {
     }
 }
 
-/// Advice to the kernel about pages.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Advice {
-    /// `MADV_POPULATE_READ`.
-    PopulateRead,
-    /// `MADV_PAGEOUT`: not in recorded points, for the measurement of costs.
-    Pageout,
-    /// `MADV_FREE`.
-    Free,
-    /// `MADV_DONTNEED`.
-    Dontneed,
-}
-
-/// Advice of `posix_fadvise`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum FileAdvice {
-    /// `POSIX_FADV_NORMAL`.
-    Normal,
-    /// `POSIX_FADV_SEQUENTIAL`.
-    Sequential,
-    /// `POSIX_FADV_RANDOM`.
-    Random,
-    /// `POSIX_FADV_WILLNEED`.
-    WillNeed,
-    /// `POSIX_FADV_NOREUSE`.
-    NoReuse,
-    /// `POSIX_FADV_DONTNEED`.
-    DontNeed,
-}
-
 /// Way to read pages of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Door {
@@ -709,9 +679,11 @@ impl<'a> Words<'a> {
     }
 }
 
+mod advice;
 mod group;
 mod look;
 mod until;
+pub use advice::{Advice, FileAdvice};
 pub use until::until;
 #[cfg(test)]
 mod tests;

@@ -31,14 +31,14 @@ pub struct FileRa {
     pub mmap_miss: u32,
     /// `POSIX_FADV_SEQUENTIAL`: its window is twice that of the device.
     pub doubled: bool,
-    /// `POSIX_FADV_RANDOM`: a read that misses reads what was asked for.
+    /// `POSIX_FADV_RANDOM`: a read that misses reads the pages of the request alone.
     pub random: bool,
     /// `POSIX_FADV_NOREUSE`: mappings of it have no recency.
     pub noreuse: bool,
 }
 
 impl FileRa {
-    /// State of a file that nobody has read.
+    /// State of a file before its first read.
     pub const NEW: FileRa = FileRa {
         start: 0,
         size: 0,

@@ -132,8 +132,7 @@ settings! {
             .source("4.6 \"mm: scale kswapd watermarks in proportion to memory\"");
         /// the most KiB that the kernel chooses for `vm.min_free_kbytes` (without huge pages)
         min_free_most as "min-free-most": u32 = 65_536, "5.8" => 262_144,
-            .range(128, 4_194_304)
-            .kernel("init_per_zone_wmark_min")
+            .range(128, 4_194_304).kernel("init_per_zone_wmark_min")
             .source("65536 in 5.6, 262144 in 5.8, mm/page_alloc.c, init_per_zone_wmark_min");
         /// a zone Movable gets its share of `min_free_kbytes` as the others do; else it gets a
         /// 1024th of its pages, 32 to 128
@@ -218,8 +217,7 @@ settings! {
         /// a batch is a quarter of a 1024th of the zone, or of this number of pages if that is
         /// less; then rounded to a power of two minus one
         pcp_batch_most as "pcp-batch-most": u32 = 128, "4.19" => 256,
-            .range(4, 65536)
-            .kernel("zone_batchsize")
+            .range(4, 65536).kernel("zone_batchsize")
             .source(
                 "4.19 \"mm/page_alloc: double zone's batchsize\": half a MiB before, one MiB since",
             );
@@ -309,8 +307,7 @@ settings! {
             .source("6.12.117: rejected, 6.18.15: stored, mm/zswap.c, zswap_compress");
         /// entries that the limits of zswap look at on a node before they go on
         zswap_limit_batch as "zswap-limit-batch": u32 = 1, "7.3" => 32,
-            .range(1, 1024)
-            .kernel("shrink_memcg")
+            .range(1, 1024).kernel("shrink_memcg")
             .source("6.18.15: 1, 7.3.4: 32, mm/zswap.c, shrink_memcg");
         /// zswap's worker writes entries back where there are no groups
         zswap_worker_without_memcg as "zswap-worker-without-memcg": bool =
@@ -363,8 +360,7 @@ settings! {
             .source("mm/compaction.c of Linux 6.18, fragmentation_score_wmark");
         /// kcompactd looks for fragmentation from time to time (`vm.compaction_proactiveness`)
         proactive_compaction as "proactive-compaction": bool = false, "5.9" => true,
-            .kernel("should_proactive_compact_node")
-            .source("5.9 \"mm: proactive compaction\"");
+            .kernel("should_proactive_compact_node").source("5.9 \"mm: proactive compaction\"");
         /// a write to vm.compaction_proactiveness wakes kcompactd at once; else it sees the value
         /// at its next look
         proactiveness_wakes as "proactiveness-wakes": bool = false, "5.15" => true,
@@ -396,8 +392,7 @@ settings! {
             );
         /// accesses through MADV_RANDOM mappings do not count, and reclaim leaves their bits alone
         random_has_no_recency as "random-has-no-recency": bool = false, "6.3" => true,
-            .kernel("vma_has_recency")
-            .source("6.3 \"mm: add vma_has_recency()\"");
+            .kernel("vma_has_recency").source("6.3 \"mm: add vma_has_recency()\"");
         /// a page that was in use before does not lower the count of mmap misses
         mmap_miss_skips_workingset as "mmap-miss-skips-workingset": bool = false, "6.10" => true,
             .source("6.10 \"mm/filemap: don't decrease mmap_miss when folio has workingset flag\"");
@@ -411,15 +406,9 @@ settings! {
         exec_reads_on as "exec-reads-on": bool = false, "6.18" => true,
             .kernel("do_sync_mmap_readahead")
             .source("absent in 6.12, present in 6.17, mm/filemap.c, do_sync_mmap_readahead");
-        /// pages of the largest request that a queue takes by itself, up to which a call of
-        /// `MADV_WILLNEED` or `POSIX_FADV_WILLNEED` reads; a readahead window that is larger counts
+        /// pages of a queue's largest request, up to which a call of WILLNEED reads a file
         io_pages as "io-pages": u32 = 0, "4.10" => 320, "6.18" => 1024,
-            .range(0, 262_144)
-            .kernel("force_page_cache_ra, BLK_DEF_MAX_SECTORS_CAP")
-            .source(
-                "4.10 \"mm: don't cap request size based on read-ahead setting\"; 1280 KiB in 6.12, \
-                 4 MiB in 6.18, include/linux/blkdev.h",
-            );
+            .range(0, 262_144).kernel("force_page_cache_ra, BLK_DEF_MAX_SECTORS_CAP");
         /// a huge page of which a part is unmapped stays whole until reclaim or its last page; else
         /// it is split at once
         deferred_split as "deferred-split": bool = false, "4.5" => true,

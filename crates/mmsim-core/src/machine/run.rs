@@ -199,8 +199,7 @@ impl Machine {
         }
     }
 
-    /// Interrupts that fall into a long step: ends of requests that are due by now. Steps
-    /// are atomic for other threads, but a device does not wait for them.
+    /// Interrupts that fall into a long step: ends of requests that are due by now.
     pub(super) fn interrupts(&mut self) {
         self.queue_io();
         while let Some(done) = self.events.queue.pop_io(self.mem.acting.now) {
@@ -208,9 +207,8 @@ impl Machine {
         }
     }
 
-    /// A thread amid a long step gives way (`cond_resched`): the kernel threads go first whose
-    /// turn it is on its CPU, and kswapd on other CPUs keeps up with it. Other threads do
-    /// not: their reclaim would run inside of this one's. They get the CPU when the step is over.
+    /// A thread amid a long step gives way (`cond_resched`): the kernel threads go first whose turn it
+    /// is on its CPU, and kswapd on other CPUs keeps up with it. Other threads wait for its end.
     pub(super) fn give_way(&mut self, tid: ThreadId) {
         let cpu = self.mem.acting.cpu;
         if self.sched.cpus[cpu].contended() {

@@ -1,5 +1,5 @@
-//! File pages that leave the cache because somebody says so: `POSIX_FADV_DONTNEED`, direct writes,
-//! `RWF_DONTCACHE`. None of them leaves a shadow, so none is a refault when it comes back.
+//! File pages that leave the cache by a call: `POSIX_FADV_DONTNEED`, direct writes, `RWF_DONTCACHE`.
+//! None of them leaves a shadow, so none is a refault when it comes back.
 //!
 //! Source: Linux 6.12 mm/truncate.c (`mapping_try_invalidate`, `invalidate_inode_pages2_range`),
 //! 6.18 mm/filemap.c (`filemap_end_dropbehind_read`).

@@ -317,7 +317,7 @@ impl Memory {
                         self.bury(folio);
                     }
                 } else if self.drop_behind(policy, folio) {
-                    // Nobody waits for what is gone.
+                    // It is gone.
                 } else if self.frames.test_clear(folio, flag::RECLAIM) {
                     self.lru_rotate(policy, folio);
                 }

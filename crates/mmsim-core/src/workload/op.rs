@@ -115,7 +115,7 @@ pub struct VmaFlags {
     pub seq_read: bool,
     /// `MADV_RANDOM`: no readahead; no recency on kernels after 6.1.
     pub rand_read: bool,
-    /// `POSIX_FADV_NOREUSE` was said of the file: no recency on kernels after 6.1.
+    /// The file has `POSIX_FADV_NOREUSE`: no recency on kernels after 6.1.
     pub noreuse: bool,
 }
 
@@ -180,14 +180,14 @@ pub enum Advice {
     NoHugePage,
 }
 
-/// Advice of `posix_fadvise(2)`. All that a file's openers say is said of the file.
+/// Advice of `posix_fadvise(2)`, which holds for all users of the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FileAdvice {
     /// `POSIX_FADV_NORMAL`: takes `SEQUENTIAL`, `RANDOM` and `NOREUSE` back.
     Normal,
     /// `POSIX_FADV_SEQUENTIAL`: the readahead window is twice as large.
     Sequential,
-    /// `POSIX_FADV_RANDOM`: a read that misses reads what was asked for.
+    /// `POSIX_FADV_RANDOM`: a read that misses reads the pages of the request alone.
     Random,
     /// `POSIX_FADV_WILLNEED`: read ahead.
     WillNeed,

@@ -97,7 +97,7 @@ mod tests {
     use mmsim_core::workload::Op;
     use mmsim_core::workload::{Pressure, WorkloadCx};
     use mmsim_workload::generators::Step;
-    use mmsim_workload::generators::{End, PhasedRegion, ScanEnd};
+    use mmsim_workload::generators::{End, PhasedRegion, ScanEnd, Strategy};
     use mmsim_workload::law::Varying;
     use mmsim_workload::trace::Trace;
     use std::path::Path;
@@ -217,7 +217,6 @@ mod tests {
             WorkloadSpec::Build(_) => panic!("how large its compilations are is drawn"),
             WorkloadSpec::Apps(_) => panic!("whether an app is started or resumed is drawn"),
             WorkloadSpec::Experts(w) => {
-                // What a strategy reads or locks besides is no access of the model.
                 let layer = w.dense + w.top_k * w.projections * w.slice;
                 w.end * u64::from(w.layers * layer + w.head)
             }
@@ -257,6 +256,10 @@ mod tests {
                             | WorkloadSpec::Build(_)
                             | WorkloadSpec::Apps(_)
                             | WorkloadSpec::Fragment(_)
+                    ) || matches!(
+                        &task.work,
+                        // It writes what it reads into its own memory.
+                        WorkloadSpec::Experts(w) if w.strategy == Strategy::Direct
                     );
                     // Accesses take no time here, so what ends by the clock would not end.
                     let by_clock = match &task.work {

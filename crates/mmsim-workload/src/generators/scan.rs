@@ -116,7 +116,7 @@ impl ScanConfig {
             return Err(Misfit::new("cache", found, "\"normal\", or region = \"read\""));
         }
         if self.cache == Caching::DontCache
-            && let Err((found, write)) = check_dontcache(task.kernel)
+            && let Err((found, write)) = check_dontcache(task.kernel, "\"normal\" or \"direct\"")
         {
             return Err(Misfit::new("cache", found, write));
         }
@@ -192,7 +192,7 @@ struct Pass {
     write: bool,
     syncs: Syncs,
     cache: Caching,
-    /// What is said once of the file was said.
+    /// True once the advice on the file was given.
     advised: bool,
     /// The thread's part of the region.
     first: u32,

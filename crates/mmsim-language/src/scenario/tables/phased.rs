@@ -207,12 +207,12 @@ steps! { r;
         count: {r.part()?.1};
         uncached: {r.uncached()?; ("io", one of IO, Is("\"cached\""), IO_DOC)};
     }
-    "fadvise", "Calls posix_fadvise() on pages of a file region. What is said of a file holds for all that use it.", Fadvise {
+    "fadvise", "Calls posix_fadvise() on pages of a file region. Advice holds for all users of the file.", Fadvise {
+        advice: {r.word("advice", &FILE_ADVICE)?; ("advice", one of FILE_ADVICE, Required,
+            "which, named as POSIX_FADV_ in lower case; `noreuse` does nothing before kernel 6.12 (Linux 6.3)")};
         region: {r.file()?; ..PART};
         from: {r.part()?.0};
         count: {r.part()?.1};
-        advice: {r.word("advice", &FILE_ADVICE)?; ("advice", one of FILE_ADVICE, Required,
-            "which, named as POSIX_FADV_ in lower case; `noreuse` does nothing before kernel 6.12 (Linux 6.3)")};
     }
     "fsync", "Calls fsync() for the file of a region: writes its dirty pages, and waits until all are written. The file system's own writes and the flush of the device's cache are left out.", Fsync {
         0: {r.file_of_region()?.name.clone(); ..WHOLE};
@@ -236,7 +236,8 @@ steps! { r;
         count: {r.part()?.1};
     }
     "mlockall", "Locks all mappings of the task.", MlockAll {
-        current: ("current", Flag, Is("true"), "MCL_CURRENT: those that are there");
+        current: {r.locks_something()?;
+            ("current", Flag, Is("true"), "MCL_CURRENT: those that are there")};
         future: ("future", Flag, Is("false"), "MCL_FUTURE: those that are made later");
         onfault: ("onfault", Flag, Is("false"), "MCL_ONFAULT: lock pages as they come");
     }
@@ -473,11 +474,21 @@ impl StepReader<'_> {
         Ok(advice)
     }
 
+    /// `current` of mlockall, which must lock something now or later.
+    fn locks_something(&self) -> Result<bool, Error> {
+        let (current, future) = (self.get::<bool>("current")?, self.get::<bool>("future")?);
+        if !current && !future {
+            let found = "nothing is locked, now or later: Linux refuses it (EINVAL)";
+            return Err(self.error("current", found, "`future = true`, or leave it out"));
+        }
+        Ok(current)
+    }
+
     /// The way of I/O, which must be of the kernel.
     fn uncached(&self) -> Result<Option<Uncached>, Error> {
         let how = self.word("io", &IO)?;
         if how == Some(Uncached::DontCache) {
-            let dontcache = check_dontcache(self.scope.machine.kernel);
+            let dontcache = check_dontcache(self.scope.machine.kernel, "\"cached\" or \"direct\"");
             self.dated("io", dontcache)?;
         }
         if how.is_some() && self.has("into") {

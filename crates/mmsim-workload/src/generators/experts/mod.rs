@@ -38,7 +38,7 @@ const BUFFER: RegionId = RegionId(1);
 const PIECE: u32 = 256;
 
 words! {
-    /// What the program does about memory.
+    /// Use that the program makes of memory.
     Strategy {
         Plain = "plain", "It touches the mapping.";
         Populate = "populate", "It has the whole file read at the start, by `MADV_POPULATE_READ`.";
@@ -136,6 +136,10 @@ impl ExpertsConfig {
         if self.strategy == Strategy::Direct && self.kept < self.top_k.into() {
             let found = format!("{} kept experts hold no token's {}", self.kept, self.top_k);
             return Err(Misfit::new("kept", found, format!("{} or more", self.top_k)));
+        }
+        if self.strategy != Strategy::Pin && !given.is_default("repin") {
+            let found = "nothing is locked";
+            return Err(Misfit::new("repin", found, "strategy = \"pin\", or leave it out"));
         }
         if !keeps && !given.is_default("kept") {
             let found = format!("nothing is kept with strategy = \"{}\"", word(self.strategy));

@@ -62,8 +62,8 @@ fn threads_share_each_run() {
     assert_eq!(sorted(parts), sorted(one));
 }
 
-/// What a program of its own keeps is read once: a buffer for all experts of a layer misses each of
-/// them once, and one for a token's experts is an LRU of two.
+/// A buffer for all experts of a layer misses each of them once, and one for a token's experts is an
+/// LRU of two.
 #[test]
 fn direct_reads_what_is_not_kept() {
     let reads = |kept: u32| {
@@ -108,7 +108,7 @@ fn what_does_not_fit_is_refused() {
             true
         }
         fn is_default(&self, key: &str) -> bool {
-            key == "theta"
+            ["theta", "repin"].contains(&key)
         }
     }
     let task = TaskOf { name: "model", threads: 1, kernel: Kernel::LAST };

@@ -52,7 +52,7 @@ pub(super) struct Compiler<'a> {
     config: &'a PhasedConfig,
     /// True for each region that is mapped at this point.
     mapped: Vec<bool>,
-    /// What is mapped later is locked (`MCL_FUTURE`), on fault or at once.
+    /// With `MCL_FUTURE`: whether later mappings are locked on fault, else at once.
     locks: Option<bool>,
     /// The file of each region that has one.
     pub(super) slots: Vec<FileSlot>,

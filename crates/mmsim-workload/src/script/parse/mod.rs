@@ -2,6 +2,7 @@
 //! that exist at that point of the list, so that a script that parses cannot go wrong
 //! when it runs.
 
+mod calls;
 mod group;
 mod operands;
 mod set_up;
@@ -14,7 +15,7 @@ use super::{
 use crate::sampler::LinearMap;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::phys::gfp::MAX_PAGE_ORDER;
-use mmsim_core::workload::{Advice, FileAdvice, RegionId, Uncached};
+use mmsim_core::workload::{Advice, RegionId};
 use std::collections::BTreeMap;
 
 /// Files of the reference machine and their sizes in pages.
@@ -232,34 +233,7 @@ impl Parser {
                 let file = self.file_behind(range.region, w)?;
                 Command::PreadScan { file, first: range.first, count: range.count }
             }
-            "direct" | "dontcache" => {
-                let range = self.range(w.usage("direct|dontcache region first count"))?;
-                let file = self.file_behind(range.region, w)?;
-                let how = if name == "direct" { Uncached::Direct } else { Uncached::DontCache };
-                Command::ReadUncached { file, first: range.first, count: range.count, how }
-            }
-            "fadvise" => {
-                let usage =
-                    "fadvise region first count normal|sequential|random|willneed|noreuse|dontneed";
-                let range = self.range(w.usage(usage))?;
-                let file = self.file_behind(range.region, w)?;
-                let advice = match w.word("the advice")? {
-                    "normal" => FileAdvice::Normal,
-                    "sequential" => FileAdvice::Sequential,
-                    "random" => FileAdvice::Random,
-                    "willneed" => FileAdvice::WillNeed,
-                    "noreuse" => FileAdvice::NoReuse,
-                    "dontneed" => FileAdvice::DontNeed,
-                    other => {
-                        let known =
-                            "write normal, sequential, random, willneed, noreuse or dontneed";
-                        return Err(w.error(other, known));
-                    }
-                };
-                Command::Fadvise { file, first: range.first, count: range.count, advice }
-            }
-            "mlock" => Command::Mlock(self.range(w.usage("mlock region first count"))?),
-            "munlock" => Command::Munlock(self.range(w.usage("munlock region first count"))?),
+            "direct" | "dontcache" | "fadvise" | "mlock" | "munlock" => self.call(name, w)?,
             "madvise" => {
                 let usage = "madvise region first count populate_read|pageout|free|dontneed";
                 let range = self.range(w.usage(usage))?;
