@@ -26,8 +26,9 @@ impl Memory {
         for page in pages.map(|i| PageIdx(base + i)) {
             match self.virt.pages.entry(page) {
                 Entry::Shadow(cell) => self.drop_file_shadow(page, cell),
-                Entry::Frame(folio) if !self.frames.has(folio, flag::LOCKED | flag::WRITEBACK) => {
-                    if !self.drop_file_folio(policy, folio) {
+                Entry::Frame(folio) => {
+                    let passed = self.frames.has(folio, flag::LOCKED | flag::WRITEBACK);
+                    if !passed && !self.drop_file_folio(policy, folio) {
                         self.lru_invalidate(policy, folio);
                         in_use += 1;
                     }

@@ -110,10 +110,10 @@ impl Vma {
     }
     /// The parts that are locked when these pages are or are no longer.
     fn parts_with(&self, pages: Range<u32>, locked: bool) -> Vec<Range<u32>> {
-        let whole = [self.start.0..self.end().0];
+        let whole = self.start.0..self.end().0;
         let before: &[Range<u32>] = match (self.flags.locked, self.locks_whole()) {
             (false, _) => &[],
-            (true, true) => &whole,
+            (true, true) => std::slice::from_ref(&whole),
             (true, false) => &self.locked_parts,
         };
         let outside = before
@@ -491,7 +491,8 @@ impl Spaces {
         let vma = &mut self.vmas[v];
         let parts = vma.parts_with(range, locked);
         let flags = VmaFlags { locked: !parts.is_empty(), ..vma.flags };
-        let whole = parts == [vma.start.0..vma.end().0];
+        let all = vma.start.0..vma.end().0;
+        let whole = parts.first() == Some(&all);
         vma.locked_parts = if whole { Vec::new() } else { parts };
         self.set_flags(pages, v, flags);
     }

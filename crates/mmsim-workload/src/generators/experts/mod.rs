@@ -133,7 +133,7 @@ impl ExpertsConfig {
             let found = format!("{} of {of} {what}", self.kept);
             return Err(Misfit::new("kept", found, format!("1 to {of}")));
         }
-        if self.strategy == Strategy::Direct && self.kept < self.top_k.into() {
+        if self.strategy == Strategy::Direct && self.kept < self.top_k {
             let found = format!("{} kept experts hold no token's {}", self.kept, self.top_k);
             return Err(Misfit::new("kept", found, format!("{} or more", self.top_k)));
         }
