@@ -45,5 +45,13 @@ fn open(path: &Path) -> Result<Box<dyn Read>, Failure> {
         return Ok(Box::new(io::stdin().lock()));
     }
     let file = File::open(path).map_err(|e| files::unreadable(path, &e))?;
+    #[cfg(unix)]
+    if file.metadata().is_ok_and(|m| {
+        use std::os::unix::fs::FileTypeExt as _;
+        m.file_type().is_char_device()
+    }) {
+        let title = format!("{}: a device like this has no end", path.display());
+        return Err(Error::plain(title).help("a file, or `-` for a pipe").into());
+    }
     Ok(Box::new(BufReader::with_capacity(1 << 20, file)))
 }

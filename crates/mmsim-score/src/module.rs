@@ -43,7 +43,7 @@ pub struct Module {
     name: String,
     engine: Engine,
     module: wasmi::Module,
-    /// Of its bytes.
+    /// Digest of its bytes.
     digest: u64,
 }
 

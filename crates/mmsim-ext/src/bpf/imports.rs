@@ -364,7 +364,7 @@ fn memory(all: &mut Linker<Host>) -> Result<(), LinkerError> {
         if rest.len() <= text.len() || n == 0 {
             return Ok(errno::EFAULT);
         }
-        // What is longer is cut, and ends with a 0, too.
+        // A longer text is cut; it ends with a 0 as well.
         text.truncate(n - 1);
         text.push(0);
         put(data, to as u64, &text)?;

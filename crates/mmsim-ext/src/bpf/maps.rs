@@ -90,7 +90,7 @@ pub(crate) struct Map {
     used: u32,
     /// Where chunks of values are.
     chunks: Vec<u64>,
-    /// Of an LRU map: elements by use. The ring begins at number 0, element `i` is number `i + 1`.
+    /// Elements of an LRU map by use: a ring that begins at number 0, where element `i` is `i + 1`.
     order: Links,
     /// Values of a queue or stack.
     line: VecDeque<Vec<u8>>,

@@ -46,7 +46,7 @@ pub struct Module {
     functions: names::Functions,
     /// The global with the hooks.
     ops: usize,
-    /// Of its bytes.
+    /// Digest of its bytes.
     digest: u64,
 }
 

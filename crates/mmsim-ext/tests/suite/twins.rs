@@ -46,7 +46,8 @@ impl Twin for ByTime {
     }
 }
 
-/// Of each 16 pages at the front the one with the fewest uses, the first of equals; all go to the back.
+/// A twin that takes, of each 16 pages at the front, the one with the fewest uses, the first of equals.
+/// All 16 go to the back.
 #[derive(Default)]
 struct Sampled {
     line: VecDeque<u32>,

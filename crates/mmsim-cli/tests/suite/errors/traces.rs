@@ -21,6 +21,8 @@ fn contents() {
     is("missing-file", &["contents", "none.bin"]);
     is("a-folder", &["contents", "dir"]);
     is("an-empty-file", &["contents", "empty.bin"]);
+    #[cfg(unix)]
+    is("a-device-without-end", &["contents", "/dev/zero"]);
     is("unknown-compressor", &["contents", "zeros.bin", "--compressor", "lz5"]);
     is("compressor-without-a-crate", &["contents", "zeros.bin", "--compressor", "lzo-rle"]);
     is("output-is-the-input", &["contents", "zeros.bin", "-o", "zeros.bin"]);

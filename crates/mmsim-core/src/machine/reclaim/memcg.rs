@@ -77,7 +77,7 @@ impl Machine {
             if !std::mem::replace(&mut drained, true) {
                 if self.mem.given.rules.memcg_charges == MemcgCharges::Kernel {
                     self.mem.memcgs.drain_stocks(level);
-                    // What CPUs held in stock may be room enough.
+                    // The pages that CPUs held in stock may be room enough.
                     match self.mem.memcgs.failing_level(memcg, pages) {
                         None => break,
                         Some(now) => level = now,

@@ -90,7 +90,7 @@ impl Side {
                 }
             }
         }
-        // What the LRU took.
+        // Pages that the LRU took.
         for page in self.cached.clone() {
             if rig.folio(page).is_none() {
                 self.cached.remove(&page);

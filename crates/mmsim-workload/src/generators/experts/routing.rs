@@ -25,7 +25,7 @@ const POINTS: [(f64, f64); 6] =
 pub(super) struct Router {
     law: Routing,
     top_k: usize,
-    /// Of each layer: experts by recency, or by rank.
+    /// Experts of each layer, by recency or by rank.
     stacks: Vec<Vec<u32>>,
     /// Probability of a depth or rank up to each, as far as the law is not uniform.
     cumulated: Vec<f64>,
