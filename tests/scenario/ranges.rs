@@ -614,8 +614,8 @@ fn whatever_is_set_is_written_out_so_that_it_reads_back() {
         let mut values = several(&format!("{path}{}", key.name), key.kind);
         values.push("6.1".into());
         for value in &values {
-            // Half of them, which are others with each change of the tables.
-            if draw(2) == 0 {
+            // A quarter of them, which are others with each change of the tables.
+            if draw(4) != 0 {
                 continue;
             }
             let (file, _) = with(t, key, &values[draw(values.len())]);
@@ -641,7 +641,7 @@ fn whatever_is_set_is_written_out_so_that_it_reads_back() {
             taken += usize::from(reads_back(&file, &first[..1]));
         }
     }
-    assert!(taken > 1000, "only {taken}");
+    assert!(taken > 500, "only {taken}");
 }
 
 /// Numbers that are names, wherever options can put them.

@@ -291,7 +291,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(192))]
+    #![proptest_config(cases(96))]
 
     /// And what lies between them.
     #[test]
