@@ -57,6 +57,8 @@ pub struct Global {
     pub at: u64,
     /// Its bytes.
     pub size: u64,
+    /// It is an array of characters.
+    pub is_text: bool,
     /// Its use.
     pub used_as: Use,
 }
@@ -154,7 +156,14 @@ impl Place<'_, '_> {
         let (name, at) = (self.name(entry)?, self.address(entry)?);
         let of = self.strip(self.type_of(entry)?);
         let size = self.size(of, DEPTH);
-        Some(Global { name, at, size, used_as: self.used_as(of) })
+        Some(Global { name, at, size, is_text: self.is_text(of), used_as: self.used_as(of) })
+    }
+
+    /// True for an array of elements of one byte.
+    fn is_text(self, of: UnitOffset) -> bool {
+        let Ok(entry) = self.unit.entry(of) else { return false };
+        let one = || self.type_of(&entry).map_or(0, |to| self.size(self.strip(to), DEPTH));
+        entry.tag() == gimli::DW_TAG_array_type && one() == 1
     }
 
     fn used_as(self, of: UnitOffset) -> Use {

@@ -126,9 +126,12 @@ fn named<'m>(
 
 /// The bytes of a value for a global.
 fn encoded(module: &Module, global: &Global, value: &ChooserValue) -> Result<Vec<u8>, Error> {
-    let Global { name, size, .. } = global;
+    let Global { name, size, is_text, .. } = global;
     let wrong = |what: String| Err(refused(module.name(), &format!("`set.{name}`: {what}")));
     match value {
+        ChooserValue::Number(n) if *is_text => {
+            wrong(format!("found {n}, and it is an array of characters, write a text"))
+        }
         ChooserValue::Number(n) => {
             if !matches!(size, 1 | 2 | 4 | 8) {
                 return wrong(format!("a number does not fit a variable of {size} bytes"));
@@ -140,6 +143,9 @@ fn encoded(module: &Module, global: &Global, value: &ChooserValue) -> Result<Vec
                 return wrong(format!("{n} does not fit {size} bytes"));
             }
             Ok(n.to_le_bytes()[..*size as usize].to_vec())
+        }
+        ChooserValue::Text(text) if !is_text => {
+            wrong(format!("found \"{text}\", and it is no array of characters, write a number"))
         }
         ChooserValue::Text(text) => {
             let mut bytes = text.clone().into_bytes();

@@ -97,6 +97,7 @@ fn options_that_do_not_fit_are_refused() {
         error.to_string()
     };
     let (s3, mru) = ("policies/s3fifo.wasm", "policies/mru.wasm");
+    let idioms = "tests/modules/idioms.wasm";
     let text = |name: &str, text: &str| ChooserOptions {
         set: vec![(name.to_string(), ChooserValue::Text(text.to_string()))],
         ..options(&[], &[("ghosts", 10)])
@@ -113,10 +114,17 @@ fn options_that_do_not_fit_are_refused() {
         ),
         (refused(s3, options(&[], &[("ghost", 1)])), "no map `ghost`, did you mean `ghosts`?"),
         (refused(s3, options(&[], &[("ghosts", 20 << 20)])), "more than 16 Mi elements in all"),
-        (refused(s3, text("cache_size", "eight bytes")), "the text has 11 bytes; at most 7 fit"),
         (
-            refused("tests/modules/idioms.wasm", options(&[("watch_dir", 1)], &[])),
-            "a variable of 128 bytes",
+            refused(s3, text("cache_size", "100")),
+            "found \"100\", and it is no array of characters, write a number",
+        ),
+        (
+            refused(idioms, text("watch_dir", &"x".repeat(128))),
+            "the text has 128 bytes; at most 127 fit",
+        ),
+        (
+            refused(idioms, options(&[("watch_dir", 1)], &[])),
+            "found 1, and it is an array of characters, write a text",
         ),
         (
             refused("tests/modules/hostile.wasm", options(&[("how", 1 << 40)], &[])),

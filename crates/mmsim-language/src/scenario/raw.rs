@@ -326,8 +326,8 @@ impl Sources {
         }
     }
 
-    /// Puts `value` at `path`, creating tables on the way. Tables are merged key by key,
-    /// everything else is replaced.
+    /// Puts `value` at `path`, creating tables on the way. Tables are merged key by key, unless
+    /// `value` is an empty one; everything else is replaced.
     pub(super) fn set(&self, doc: &mut Table, path: &Path, value: &Node) -> Result<(), Error> {
         let mut here = String::new();
         let mut steps = path.steps.iter().zip(&path.places).peekable();
@@ -418,11 +418,11 @@ pub(super) fn counted(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-/// Tables key by key, the rest by replacement. A table that exists for the sake of a
-/// path only (no place of its own) takes the place of what is put in.
+/// Tables key by key, the rest by replacement; an empty table takes all keys away. A table that
+/// exists for the sake of a path only (no place of its own) takes the place of what is put in.
 pub(super) fn merge(into: &mut Node, from: &Node) {
     match (&mut into.value, &from.value) {
-        (Value::Table(old), Value::Table(new)) => {
+        (Value::Table(old), Value::Table(new)) if !new.entries.is_empty() => {
             for e in &new.entries {
                 match old.entries.iter_mut().find(|o| o.key == e.key) {
                     Some(o) => {
@@ -432,9 +432,7 @@ pub(super) fn merge(into: &mut Node, from: &Node) {
                     None => old.entries.push(e.clone()),
                 }
             }
-            if !new.entries.is_empty() {
-                into.at = from.at;
-            }
+            into.at = from.at;
         }
         _ => *into = from.clone(),
     }
