@@ -90,7 +90,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("mmsim-score", &["mmsim", "mmsim-lru"]),
     ("mmsim-ext", &["mmsim", "mmsim-score"]),
     ("mmsim-cli", &["mmsim", "mmsim-ext", "mmsim-score", "mmsim-terminal", "mmsim-view"]),
-    ("mmsim-python", &["mmsim", "mmsim-view"]),
+    ("mmsim-python", &["mmsim", "mmsim-ext", "mmsim-view"]),
 ];
 
 pub(crate) fn root() -> &'static Path {

@@ -131,7 +131,8 @@ fn shipped_files_can_be_read() {
     assert!(!suites.is_empty() && policies.len() >= 2 && scenarios >= 7);
     for (suite, knobs) in suites.iter().flat_map(|s| policies.iter().map(move |k| (s, k))) {
         assert!(!suite.about().is_empty() && !knobs.about().is_empty());
-        check(suite, &Candidate::Knobs(knobs)).unwrap_or_else(|e| panic!("{e}"));
+        check(suite, &Candidate::Knobs(knobs), &mmsim::registry())
+            .unwrap_or_else(|e| panic!("{e}"));
     }
 }
 

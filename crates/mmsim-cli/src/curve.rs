@@ -15,7 +15,7 @@ use mmsim_view::page::{self, Source};
 
 use crate::args::{CurveArgs, Format};
 use crate::input::Seekable;
-use crate::runner::{Heard, options, store};
+use crate::runner::{Heard, options, registry, store};
 use crate::table;
 
 /// Policies of a trace where none is named.
@@ -138,7 +138,7 @@ fn of_scenario(args: &CurveArgs, figure: Figure) -> Result<Curve, Failure> {
     let sets = curve::sets(&args.sets, &args.reclaim, args.seeds, with_optimum(args));
     let scenario = Scenario::load(&args.of, &sets)?;
     let axis = args.axis.as_deref();
-    Ok(Curve::of_scenario(scenario, axis, &args.memory, points(args), figure)?)
+    Ok(Curve::of_scenario(scenario, axis, &args.memory, points(args), figure, &registry())?)
 }
 
 /// The curve of a trace, which is imported if it is of another format.

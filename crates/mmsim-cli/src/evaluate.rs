@@ -3,29 +3,33 @@
 use std::path::Path;
 
 use mmsim::evaluate::{Candidate, Evaluation, Evaluator, KnobFile, Suite};
+use mmsim::scenario::GroupPolicy;
 use mmsim::{Error, Runner};
 
 use mmsim_score::Module;
 
-use crate::args::EvaluateArgs;
+use crate::args::{EvaluateArgs, group_policy};
 use crate::document::document;
-use crate::runner::{Heard, options, store};
+use crate::runner::{Heard, options, registry, store};
 use mmsim_terminal::exit::{self, Ending, Failure};
 use mmsim_terminal::output;
+
+/// The beginning of the names of policies of cache_ext in Rust.
+const BUILTIN: &str = "builtin:";
 
 /// Scores policies and prints a line for each.
 pub(crate) fn evaluate(args: &EvaluateArgs) -> Result<Ending, Failure> {
     let file = args.output.as_deref();
     let mut inputs: Vec<&Path> = vec![&args.suite];
-    inputs.extend(args.policies.iter().map(|p| p.as_path()));
+    inputs.extend(args.policies.iter().filter_map(|text| Policy::file(text)));
     output::distinct(&inputs, &[("--output", file)])?;
     output::check(file)?;
     let suite = Suite::from_path(&args.suite)?;
     let policies: Result<Vec<Policy>, Error> =
-        args.policies.iter().map(|path| Policy::read(path)).collect();
+        args.policies.iter().map(|text| Policy::read(text)).collect();
     let policies = policies?;
     for policy in &policies {
-        mmsim::evaluate::check(&suite, &policy.candidate())?;
+        mmsim::evaluate::check(&suite, &policy.candidate(), &registry())?;
     }
     let runs = |s: &mmsim::evaluate::SuiteScenario| s.seeds().count() + s.held_out().count();
     let runs: usize = suite.scenarios().iter().map(runs).sum();
@@ -65,25 +69,46 @@ fn told(e: &Evaluation) -> Ending {
 enum Policy {
     Knobs(KnobFile),
     Score(Module),
+    Chooser(GroupPolicy),
 }
 
 impl Policy {
-    fn read(path: &Path) -> Result<Policy, Error> {
+    fn read(text: &str) -> Result<Policy, Error> {
+        let path = Path::new(text);
         match path.extension().and_then(|e| e.to_str()) {
             Some("toml") => KnobFile::from_path(path).map(Policy::Knobs),
-            Some("wasm" | "wat") => Module::from_path(path).map(Policy::Score),
+            Some("wat") => Module::from_path(path).map(Policy::Score),
+            Some("wasm") if !text.contains('=') && mmsim_ext::is_score(path) => {
+                Module::from_path(path).map(Policy::Score)
+            }
+            Some("wasm") => Policy::chooser(text),
+            _ if text.contains(BUILTIN) => Policy::chooser(text),
             _ => {
-                let title = format!("--policy: `{}` has no ending of a policy", path.display());
-                Err(Error::of_option(title)
-                    .help("a knob file ends in .toml, a score function in .wasm or .wat"))
+                let title = format!("--policy: `{text}` has no ending of a policy");
+                Err(Error::of_option(title).help(
+                    "a knob file ends in .toml, a score function in .wasm or .wat, a policy of \
+                     cache_ext in .wasm; `builtin:NAME` is one of mmsim",
+                ))
             }
         }
+    }
+
+    fn chooser(text: &str) -> Result<Policy, Error> {
+        let read = group_policy(text).map_err(|e| Error::of_option(format!("--policy: {e}")));
+        read.map(Policy::Chooser)
+    }
+
+    /// Its file, if it has one that an output must not overwrite.
+    fn file(text: &str) -> Option<&Path> {
+        let file = text.split_once('=').map_or(text, |(_, file)| file);
+        (!file.starts_with(BUILTIN)).then(|| Path::new(file))
     }
 
     fn candidate(&self) -> Candidate<'_> {
         match self {
             Policy::Knobs(knobs) => Candidate::Knobs(knobs),
             Policy::Score(module) => Candidate::Own(module),
+            Policy::Chooser(policy) => Candidate::Chooser(policy),
         }
     }
 }

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use crate::runner::registry;
 use mmsim::nearest::listed;
 use mmsim::report::expect::Expectation;
 use mmsim::scenario::GroupPolicy;
 use mmsim::selection::Selection;
-use mmsim::{Error, Registry, RunSpec, Scenario};
+use mmsim::{Error, RunSpec, Scenario};
 use mmsim_terminal::exit::remark;
 
 /// Changes of a scenario by the command line.
@@ -89,13 +90,6 @@ impl Plan {
             scenario,
         })
     }
-}
-
-/// Everything that scenarios of the command may name: modules as programs of daemons, and as
-/// policies of groups, too.
-fn registry() -> Registry {
-    let daemons = mmsim_score::daemon::modules();
-    mmsim::registry().with_programs(daemons).with_choosers(mmsim_ext::modules())
 }
 
 /// Refuses runs that the host cannot hold.

@@ -5,13 +5,20 @@ use std::sync::{Arc, OnceLock};
 
 use mmsim::attend::{Ahead, ProgressFn};
 use mmsim::store::{Shard, Store};
-use mmsim::{RunOptions, RunSpec, Watcher};
+use mmsim::{Registry, RunOptions, RunSpec, Watcher};
 use mmsim_terminal::exit::Failure;
 use mmsim_terminal::progress::Progress;
 
+/// Everything that scenarios of any command may name: modules as programs of daemons, and as
+/// policies of groups, too.
+pub(crate) fn registry() -> Registry {
+    let daemons = mmsim_score::daemon::modules();
+    mmsim::registry().with_programs(daemons).with_choosers(mmsim_ext::modules())
+}
+
 /// Options of runs side by side.
 pub(crate) fn options(jobs: Option<usize>, check: bool) -> RunOptions {
-    RunOptions::default().with_jobs(jobs).with_check(check)
+    RunOptions::default().with_jobs(jobs).with_check(check).with_registry(registry())
 }
 
 /// The store of a plan: its verb and its name; none without a folder.

@@ -401,7 +401,7 @@ fn plan(args: &SweepPlanArgs) -> Result<Ending, Failure> {
     let mut trials = Vec::new();
     for n in numbers {
         let (before, peak) = (cpu_seconds().unwrap_or(0.0), Peak::begin());
-        let mut trial = sweep::trial(&plan, n)?;
+        let mut trial = sweep::trial(&plan, n, &options(Some(1), false))?;
         // A scenario does not tell all of it: not what a trace touches, nor what the program needs.
         trial.memory = trial.memory.max(peak.and_then(|p| p.grown()).unwrap_or(0));
         let took = cpu_seconds().unwrap_or(0.0) - before;

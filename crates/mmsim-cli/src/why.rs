@@ -14,7 +14,7 @@ use mmsim::selection::variants_of;
 use mmsim::why::difference::{self, Difference, Side};
 use mmsim::why::life::{self, Life, Moment};
 use mmsim::why::{Class, Counted};
-use mmsim::{Error, RunError, RunOptions, Runner};
+use mmsim::{Error, RunError, Runner};
 
 use crate::args::{Format, WhyArgs};
 use crate::document::document;
@@ -113,7 +113,7 @@ fn several(path: &Path, specs: &[RunSpec], why: &str) -> Failure {
 /// Prints the classes of all runs of a scenario.
 fn classes(args: &WhyArgs, mut plan: Plan) -> Result<Ending, Failure> {
     plan.specs.iter_mut().for_each(|spec| spec.why = true);
-    let runs = Runner::new(&RunOptions::default()).run(plan.specs.clone())?;
+    let runs = Runner::default().run(plan.specs.clone())?;
     let report = Report::new(plan.name.clone(), plan.about.clone(), runs);
     args.output.emit(
         || report.runs.iter().map(of_run).collect::<Vec<_>>().join("\n"),

@@ -16,5 +16,5 @@ mod policy;
 pub use bpf::{HOOK_FUEL, INIT_FUEL, MOST_MEMORY, MOST_NESTED, MOST_TABLE};
 pub use module::Module;
 pub use policy::{
-    Calls, Contents, FileFacts, MapContents, Modules, Policy, World, contents, modules,
+    Calls, Contents, FileFacts, MapContents, Modules, Policy, World, contents, is_score, modules,
 };

@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
+use mmsim::Runner;
 use mmsim::bench::{BenchSettings, Frames, Trace};
 use mmsim::curve::{Curve, POINTS, Sizes, sets};
 use mmsim::error::Error;
 use mmsim::report::derived::Figure;
-use mmsim::{RunOptions, Runner};
 use pyo3::prelude::*;
 
+use crate::cache_ext::{options, with_modules};
 use crate::errors::{input, of_run};
 use crate::observe::{Heard, beside};
 use crate::report::{Report, figure};
@@ -60,7 +61,7 @@ pub(crate) fn curve(
         Of::Scenario(scenario) => {
             let keys = sets(&[], &policies, None, optimum);
             let scenario = scenario.inner.clone().with_sets(&keys).map_err(input)?;
-            Curve::of_scenario(scenario, axis, &sizes, points, figure)
+            Curve::of_scenario(scenario, axis, &sizes, points, figure, &with_modules())
         }
         Of::Trace(path) => {
             if let Some(axis) = axis {
@@ -79,7 +80,7 @@ pub(crate) fn curve(
         }
     };
     let plan = plan.map_err(input)?;
-    let options = RunOptions::default().with_jobs(jobs_of(jobs)?);
+    let options = options(jobs_of(jobs)?, false);
     let progress = progress_of(py, progress)?;
     let heard = Heard::default();
     let made =

@@ -9,13 +9,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
+use mmsim::Registry;
 use mmsim::base::time::SimDuration;
 use mmsim::program::{ABSENT, Code, Host, Programs, Request};
-use mmsim::{Registry, registry};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::cache_ext::with_modules;
 use crate::policy::{Inside, Raised, raise};
 use crate::values::kind;
 
@@ -26,7 +27,7 @@ pub(crate) fn registry_of(
     raised: &Raised,
     inside: &Inside,
 ) -> PyResult<Registry> {
-    let Some(daemons) = daemons else { return Ok(registry()) };
+    let Some(daemons) = daemons else { return Ok(with_modules()) };
     let base = py.import("mmsim.daemon")?.getattr("Daemon")?;
     let mut classes = BTreeMap::new();
     for (name, class) in daemons.iter() {
@@ -40,7 +41,7 @@ pub(crate) fn registry_of(
         classes.insert(name.extract::<String>()?, class.unbind());
     }
     let all = Classes { classes, raised: Arc::clone(raised), inside: inside.clone() };
-    Ok(registry().with_programs(Arc::new(all)))
+    Ok(with_modules().with_programs(Arc::new(all)))
 }
 
 /// Classes by the names that scenarios call them.

@@ -4,6 +4,7 @@
 //! `python/mmsim` has what is plain Python, `python/mmsim/_mmsim.pyi` the types.
 
 mod arrow;
+mod cache_ext;
 mod curve;
 mod daemon;
 mod errors;
@@ -29,6 +30,9 @@ fn _mmsim(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<report::Comparison>()?;
     m.add_class::<machine::Machine>()?;
     m.add_class::<daemon::System>()?;
+    m.add_class::<cache_ext::CacheExt>()?;
+    m.add_class::<cache_ext::Folio>()?;
+    m.add_class::<cache_ext::FolioList>()?;
     m.add_class::<sweep::SweepPlan>()?;
     m.add_class::<sweep::Store>()?;
     m.add_class::<events::Events>()?;

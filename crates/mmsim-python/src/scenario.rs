@@ -7,11 +7,12 @@ use mmsim::error::Error;
 use mmsim::machines;
 use mmsim::scenario::RunSpec;
 use mmsim::selection::{Selection, variants_of};
-use mmsim::{Registry, assembled, registry, with_own};
+use mmsim::{Registry, assembled, with_own};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyString};
 
+use crate::cache_ext::{with_classes, with_modules};
 use crate::daemon::registry_of;
 use crate::errors::{calm, input, of_run};
 use crate::machine::Machine;
@@ -199,7 +200,7 @@ impl Scenario {
     /// Names of the variants, in the order of the file.
     #[getter]
     fn variants(&self) -> PyResult<Vec<String>> {
-        let specs = self.inner.expand(&registry()).map_err(input)?;
+        let specs = self.inner.expand(&with_modules()).map_err(input)?;
         Ok(variants_of(&specs).into_iter().map(str::to_string).collect())
     }
 
@@ -213,7 +214,8 @@ impl Scenario {
     }
 
     #[pyo3(signature = (*, seeds=None, variants=None, at=None, jobs=None, check=false, why=false,
-        pictures=false, series=None, columns=None, policies=None, daemons=None, progress=None))]
+        pictures=false, series=None, columns=None, policies=None, daemons=None, cache_ext=None,
+        progress=None))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords")]
     fn run(
         &self,
@@ -229,12 +231,14 @@ impl Scenario {
         columns: Option<&Bound<'_, PyAny>>,
         policies: Option<Vec<Py<PyAny>>>,
         daemons: Option<&Bound<'_, PyDict>>,
+        cache_ext: Option<&Bound<'_, PyDict>>,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Report> {
         let selection = Selection::new(&texts(variants, "variants")?, &at_of(at)?);
         let wanted = Wanted { seeds: seeds_of(seeds, self.first_seed()?)?, selection };
         let (raised, inside) = (Arc::new(Mutex::new(None)), Inside::default());
         let registry = registry_of(py, daemons, &raised, &inside)?;
+        let registry = with_classes(registry, cache_ext, &raised, &inside)?;
         let (scenario, mut specs) = calm(|| self.specs(&wanted, &registry).map_err(input))?;
         specs.iter_mut().for_each(|spec| spec.why |= why);
         let own = own(py, policies.unwrap_or_default(), &raised, inside)?;
@@ -275,7 +279,7 @@ impl Scenario {
         let selection = Selection::new(&variants, &at_of(at)?);
         let seeds = Some(vec![seed_of(seed)?.map_or_else(|| self.first_seed(), Ok)?]);
         let wanted = Wanted { seeds, selection };
-        let specs = calm(|| self.specs(&wanted, &registry()).map_err(input));
+        let specs = calm(|| self.specs(&wanted, &with_modules()).map_err(input));
         let (scenario, mut specs) = specs?;
         if specs.len() > 1 {
             let title =
@@ -304,7 +308,7 @@ impl Scenario {
         let spec = |name: &String| -> PyResult<RunSpec> {
             let selection = Selection::new(std::slice::from_ref(name), &at);
             let wanted = Wanted { seeds: Some(vec![seed]), selection };
-            let specs = calm(|| self.specs(&wanted, &registry()).map_err(input));
+            let specs = calm(|| self.specs(&wanted, &with_modules()).map_err(input));
             let (_, mut specs) = specs?;
             match specs.len() {
                 1 => Ok(specs.remove(0)),
@@ -330,7 +334,7 @@ impl Scenario {
 
 impl Scenario {
     fn first_seed(&self) -> PyResult<u64> {
-        let specs = self.inner.expand(&registry()).map_err(input)?;
+        let specs = self.inner.expand(&with_modules()).map_err(input)?;
         Ok(specs.first().map_or(1, |s| s.seed))
     }
 }

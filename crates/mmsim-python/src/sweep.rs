@@ -11,6 +11,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use crate::arrow::Table;
+use crate::cache_ext::options;
 use crate::errors::{calm, input, of_run};
 use crate::values::whole;
 
@@ -47,8 +48,9 @@ impl SweepPlan {
     /// Makes the unit of a number: its report as JSON on one line, the unit's name in front.
     fn make(&self, py: Python<'_>, unit: &Bound<'_, PyAny>) -> PyResult<String> {
         let unit = whole(unit, "unit", 0..=u64::MAX)?;
+        let options = options(Some(1), false);
         calm(|| {
-            let json = py.detach(|| sweep::make(&self.plan, unit, false)).map_err(of_run)?;
+            let json = py.detach(|| sweep::make(&self.plan, unit, &options)).map_err(of_run)?;
             Ok(String::from_utf8(json).expect("JSON is UTF-8"))
         })
     }

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
+use mmsim::Runner;
 use mmsim::tune::TunePlan;
-use mmsim::{RunOptions, Runner};
 use pyo3::prelude::*;
 
+use crate::cache_ext::options;
 use crate::errors::{input, of_run};
 use crate::observe::{Heard, beside};
 use crate::scenario::{jobs_of, progress_of};
@@ -27,7 +28,7 @@ pub(crate) fn tune<'py>(
         let budget = whole(budget, "budget", 1..=u64::MAX)?;
         plan = plan.with_budget(budget).map_err(input)?;
     }
-    let options = RunOptions::default().with_jobs(jobs_of(jobs)?).with_check(check);
+    let options = options(jobs_of(jobs)?, check);
     let progress = progress_of(py, progress)?;
     let heard = Heard::default();
     let made = beside(py, &heard, progress.as_ref(), || {

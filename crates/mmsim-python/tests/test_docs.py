@@ -53,7 +53,9 @@ class Names(unittest.TestCase):
             if not isinstance(thing, type):
                 self.assertIn(name, stub)
                 continue
-            typed = {n.name for n in classes[name].body if isinstance(n, ast.FunctionDef)}
+            body = classes[name].body
+            typed = {n.name for n in body if isinstance(n, ast.FunctionDef)}
+            typed |= {n.target.id for n in body if isinstance(n, ast.AnnAssign)}
             there = {n for n in vars(thing) if not n.startswith("__")} | {
                 n
                 for n in vars(thing)

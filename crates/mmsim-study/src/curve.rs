@@ -16,9 +16,10 @@ use crate::plan::{Plan, Sheet};
 use crate::run::RunError;
 use mmsim_base::error::Error;
 use mmsim_language::machines;
+use mmsim_language::registry::Registry;
 use mmsim_language::scenario::{RunSpec, Scenario, pages, show_pages};
-use mmsim_report::Report;
 use mmsim_report::derived::{Figure, Scope};
+use mmsim_report::{Report, RunReport};
 
 pub use sampled::{ESTIMATED, Estimates, MadeSample, SampledCurve, SampledPoint};
 
@@ -62,7 +63,7 @@ impl FromStr for Sizes {
 /// Subject of a curve.
 enum Base {
     /// A scenario, whose memory this key sets.
-    Scenario { scenario: Box<Scenario>, key: String },
+    Scenario { scenario: Box<Scenario>, key: String, registry: Registry },
     /// A trace under these policies.
     Trace { trace: Box<Trace>, reclaim: Vec<String> },
 }
@@ -110,6 +111,7 @@ pub fn sets(
 impl Curve {
     /// The curve of a scenario over its memory. `key`: the key that sets it, such as `machine.memory`
     /// or `machine.memcg[0].max`; `None`: that of the machine. 100 % is the value that it has.
+    /// `registry`: what the scenario may name.
     ///
     /// # Errors
     ///
@@ -120,8 +122,9 @@ impl Curve {
         sizes: &Sizes,
         points: usize,
         figure: Figure,
+        registry: &Registry,
     ) -> Result<Curve, Error> {
-        let specs = machines::specs(&scenario)?;
+        let specs = machines::specs_of(&scenario, registry)?;
         let first = specs.first().ok_or_else(|| Error::plain("the scenario has no run"))?;
         if let Some((axis, _)) = first.axes.first() {
             let title = format!("curve: the scenario has an axis of its own, `{axis}`");
@@ -130,7 +133,8 @@ impl Curve {
         }
         let (key, whole) = memory_of(first, key)?;
         let (name, about) = (scenario.name().to_string(), scenario.about().to_string());
-        let base = Base::Scenario { scenario: Box::new(scenario), key };
+        let (scenario, registry) = (Box::new(scenario), registry.clone());
+        let base = Base::Scenario { scenario, key, registry };
         Curve { base, whole, name, about, first: Vec::new(), points, figure }.placed(sizes)
     }
 
@@ -207,9 +211,9 @@ impl Curve {
     fn at(&self, size: u64) -> Result<Vec<Replay>, Error> {
         let value = show_pages(size);
         let mut specs = match &self.base {
-            Base::Scenario { scenario, key } => {
+            Base::Scenario { scenario, key, registry } => {
                 let set = [(key.clone(), format!("\"{value}\""))];
-                machines::specs(&scenario.as_ref().clone().with_sets(&set)?)?
+                machines::specs_of(&scenario.as_ref().clone().with_sets(&set)?, registry)?
             }
             Base::Trace { trace, reclaim } => {
                 let frames = Frames::Pages(u32::try_from(size).unwrap_or(u32::MAX));
@@ -300,9 +304,30 @@ impl Plan for Curve {
         let runs = lines.into_iter().map(|line| line.1).collect();
         let mut report = Report::new(self.name, self.about, runs);
         report.note();
+        report.notes.extend(hidden(&report).filter(|_| self.figure == Figure::MissRatio));
         Ok(report)
     }
 }
+
+/// A note on a curve whose miss ratio is low since pages are read ahead before anybody misses them. It
+/// hides then that they do not stay.
+fn hidden(report: &Report) -> Option<String> {
+    let times = |run: &RunReport| {
+        let scope = Scope::from(run);
+        let misses = Figure::MissRatio.of(scope)? * run.accesses as f64 / 100.0;
+        let back = Figure::Refaults.of(scope)?;
+        let many = back > AHEAD * misses && back * 100.0 > run.accesses as f64;
+        many.then(|| back / misses.max(1.0))
+    };
+    let most = report.runs.iter().filter_map(times).reduce(f64::max)?;
+    Some(format!(
+        "the miss ratio hides what readahead fetches: up to {most:.0} pages came back for each miss; \
+         `--by refaults` counts them all"
+    ))
+}
+
+/// Pages that come back for each miss from which on the miss ratio hides them.
+const AHEAD: f64 = 4.0;
 
 /// The mean of the figure for each variant at each size; `None` where no run did all its work.
 type Drawn = BTreeMap<u64, BTreeMap<String, Option<f64>>>;

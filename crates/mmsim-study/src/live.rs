@@ -124,7 +124,7 @@ impl Live {
         let changed = self.scenario.clone().with_sets(&[(key.to_string(), value.to_string())])?;
         let RunSpec { variant, axes, seed, .. } = &self.spec;
         let same = |s: &RunSpec| (&s.variant, &s.axes, &s.seed) == (variant, axes, seed);
-        let spec = machines::specs(&changed)?.into_iter().find(same);
+        let spec = machines::specs_of(&changed, &self.spec.registry)?.into_iter().find(same);
         let sysctl = key.strip_prefix("machine.vm.");
         let fixed = || {
             let title = format!("--set {key}: it cannot change while a machine runs");

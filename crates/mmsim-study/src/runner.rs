@@ -22,6 +22,7 @@ use crate::plan::{Line, Plan, Point, Sheet};
 use crate::run::{OwnPolicy, RunError, one, or_panicked};
 use crate::store::{Numbered, Store};
 use mmsim_language::host;
+use mmsim_language::registry::Registry;
 use mmsim_language::scenario::RunSpec;
 use mmsim_report::RunMeta;
 
@@ -76,6 +77,11 @@ impl<'a> Runner<'a> {
     /// The number of runs at the same time, at least 1.
     pub fn jobs(&self) -> usize {
         self.jobs
+    }
+
+    /// Policies and code that scenarios of its runs may name.
+    pub(crate) fn registry(&self) -> &Registry {
+        &self.options.registry
     }
 
     pub(crate) fn watcher(&self) -> &'a dyn Watcher {

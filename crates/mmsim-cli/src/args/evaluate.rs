@@ -13,15 +13,17 @@ Examples:
   mmsim evaluate --suite scenarios/suites/small.toml --policy scenarios/suites/mglru.toml
   mmsim evaluate --suite scenarios/suites/small.toml --policy scenarios/suites/lru.wat
   mmsim evaluate --suite scenarios/suites/small.toml --policy a.toml --policy b.wasm -o scores.jsonl
+  mmsim evaluate --suite scenarios/suites/page-cache.toml --policy builtin:mru --policy mru.wasm
 
 Each policy gets a line, a JSON object, in the order of the options.")]
 pub(crate) struct EvaluateArgs {
     /// The suite: scenarios with their baselines
     #[arg(long, value_name = "SUITE")]
     pub suite: PathBuf,
-    /// A policy: values of knobs (.toml), or a score function (.wasm, .wat); can be given several times
+    /// A policy: values of knobs (.toml), a score function (.wasm, .wat), or a policy of cache_ext for the
+    /// groups with a limit, or for GROUP: [GROUP=]FILE.wasm, [GROUP=]builtin:NAME; can be given several times
     #[arg(long = "policy", value_name = "POLICY", required = true)]
-    pub policies: Vec<PathBuf>,
+    pub policies: Vec<String>,
     /// Runs at the same time [default: one per CPU]; results do not depend on it
     #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
     pub jobs: Option<usize>,

@@ -47,9 +47,10 @@ pub(crate) use traces::{
 pub(crate) use tune::TuneArgs;
 pub(crate) use why::WhyArgs;
 
+pub(crate) use values::group_policy;
 use values::{
-    at_least_a_line, at_least_one, duration, figure, group_policy, key_value, kind, per_cent,
-    share, whole, within,
+    at_least_a_line, at_least_one, duration, figure, key_value, kind, per_cent, share, whole,
+    within,
 };
 
 /// A discrete-event simulator of Linux memory management.

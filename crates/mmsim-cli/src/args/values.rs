@@ -11,7 +11,7 @@ use mmsim_terminal::args::pair;
 pub(super) use mmsim_terminal::args::{at_least_one, key_value};
 
 /// A policy of cache_ext for a group. Its path is that of the command, not of the scenario.
-pub(super) fn group_policy(text: &str) -> Result<GroupPolicy, String> {
+pub(crate) fn group_policy(text: &str) -> Result<GroupPolicy, String> {
     let (group, module) = match text.split_once('=') {
         Some((group, module)) => (Some(group.to_string()), module),
         None => (None, text),

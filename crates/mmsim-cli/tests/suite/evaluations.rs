@@ -100,6 +100,32 @@ fn every_policy_has_its_line() {
     }
 }
 
+/// The suite of page caches shows what its first lines say, and what cache_ext's paper has of point reads:
+/// LFU is above the LRU, and MRU below FIFO, which is below the LRU.
+#[test]
+#[ignore = "ten seconds; `tools/deep-check evaluate` runs it"]
+fn page_caches_differ_by_their_work() {
+    let f = Folder::new();
+    let suite = repository("scenarios/suites/page-cache.toml").display().to_string();
+    let policies = ["builtin:fifo", "builtin:mru", "builtin:lfu", "builtin:s3-fifo"];
+    let mut args = vec!["evaluate", "--suite", &suite];
+    policies.iter().for_each(|policy| args.extend(["--policy", policy]));
+    let said = f.mmsim(&args);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let score = |line: &Value, name: &str| {
+        let scenarios = line["evaluation"]["scenarios"].as_array().expect("scenarios");
+        let found = scenarios.iter().find(|s| s["name"] == name).expect("its scenario");
+        found["score"].as_f64().expect("a score")
+    };
+    let lines: Vec<Value> =
+        said.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let [fifo, mru, lfu, s3] = &lines[..] else { panic!("{lines:?}") };
+    let search = |line| score(line, "search");
+    assert!(search(mru) > 0.9 && [fifo, lfu, s3].iter().all(|l| search(l) < search(mru)));
+    let database = |line| score(line, "database");
+    assert!(database(lfu) > 0.0 && database(fifo) < 0.0 && database(mru) < database(fifo));
+}
+
 /// The shipped suite takes the policies that are shipped beside it, and `guarded` is what the document
 /// says of it: better in the seven workloads that it was found by, worse in the one that is held out.
 /// `tools/deep-check evaluate` runs it, with all seeds.

@@ -15,6 +15,7 @@ mod events;
 mod golden;
 mod harness;
 mod limits;
+mod modules_everywhere;
 mod observers;
 mod outputs;
 mod perfetto;

@@ -6,19 +6,16 @@
 //! mmsim does not have, or that would hang a kernel, ends the run.
 
 mod contents;
+mod modules;
 mod setup;
 mod world;
-
-use std::path::Path;
-use std::sync::{Arc, LazyLock};
 
 use mmsim::base::id::{Idx, MemcgId, PageIdx, ThreadId};
 use mmsim::base::rng::Rng;
 use mmsim::memory::Memory;
 use mmsim::phys::frames::{FolioId, flag};
 use mmsim::policy::chooser::{
-    ChooserOptions, Choosers, EvictAsk, FileChooser, FileFolioEvent, FileFolioRecord, MOST_OFFERED,
-    Uncovered,
+    ChooserOptions, EvictAsk, FileChooser, FileFolioEvent, FileFolioRecord, MOST_OFFERED, Uncovered,
 };
 use mmsim::{Error, ErrorKind};
 
@@ -30,6 +27,7 @@ use crate::lists::Slot;
 use crate::module::{HOOKS, Module};
 
 pub use contents::{Contents, MapContents, contents};
+pub use modules::{Modules, is_score, modules};
 pub use world::{FileFacts, World};
 
 /// Places of hooks in [`HOOKS`].
@@ -470,29 +468,6 @@ impl FileChooser for Policy {
         ]);
         all
     }
-}
-
-/// Modules of WebAssembly as choosers.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Modules;
-
-impl Choosers for Modules {
-    fn create(
-        &self,
-        _name: &str,
-        file: &Path,
-        options: &ChooserOptions,
-    ) -> Result<Box<dyn FileChooser>, String> {
-        let policy = Module::from_path(file).and_then(|module| Policy::new(&module, options));
-        Ok(Box::new(policy.map_err(|e| e.sentence())?))
-    }
-}
-
-/// Loader of modules for a registry, always the same one: runs of equal registries can be equal.
-pub fn modules() -> Arc<dyn Choosers> {
-    static ALL: LazyLock<Arc<Modules>> = LazyLock::new(|| Arc::new(Modules));
-    let all: Arc<Modules> = Arc::clone(&ALL);
-    all
 }
 
 /// An error of a policy.

@@ -1,5 +1,6 @@
 //! Tests of policies in WebAssembly.
 
+mod cheats;
 mod driver;
 mod equal;
 mod hostile;

@@ -7,13 +7,14 @@ use mmsim::base::digest::Digest;
 use mmsim_ext::build::{HEADERS, arguments, write_headers};
 
 /// The compiled modules, by their paths without endings.
-const MODULES: [&str; 9] = [
+const MODULES: [&str; 10] = [
     "policies/fifo",
     "policies/get_scan",
     "policies/lfu",
     "policies/mru",
     "policies/s3fifo",
     "policies/sieve",
+    "tests/modules/cheats",
     "tests/modules/hostile",
     "tests/modules/idioms",
     "tests/modules/two_ops",

@@ -149,8 +149,9 @@ fn check(run: &RunSpec) -> Result<(), Misplaced> {
     numbered(run)?;
     compressed::check(run)?;
     let loads = |t: &TaskSpec| matches!(&t.work, WorkloadSpec::Fragment(w) if w.load.is_some());
-    // How much is free, and whether a layout fits, a machine has to tell.
-    if run.machine.vm.nr_hugepages > 0 || run.tasks.iter().any(loads) {
+    // How much is free, whether a layout fits, and what a module refuses, a machine has to tell.
+    let pool = run.machine.vm.nr_hugepages > 0;
+    if pool || run.tasks.iter().any(loads) || super::has_code(run) {
         let policy = run.registry.policy(&run.policy);
         let policy = policy.map_err(|e| Misplaced::new("reclaim", Error::plain(e.message)))?;
         return build(run, &workloads::threads, |mem| policy(mem, run.seed)).map(drop);

@@ -169,11 +169,16 @@ fn build(
     Ok(machine)
 }
 
+/// True if code from elsewhere runs on the machine: choosers of groups, or daemons.
+fn has_code(run: &RunSpec) -> bool {
+    !run.choosers.is_empty() || run.daemons.iter().any(|d| d.program.is_code())
+}
+
 /// The daemon of a run that is code.
 fn code(run: &RunSpec, i: usize, path: &str, spec: &CodeSpec) -> Result<Box<dyn Daemon>, Error> {
     let refused = |why: String| Error::plain(format!("{path}: {why}"));
     let Some(programs) = run.registry.programs() else {
-        let help = "`mmsim run` and `mmsim why` run modules, and `Scenario.run` of Python classes";
+        let help = "commands of mmsim run modules, and `Scenario.run` of Python classes";
         return Err(refused("programs of one's own are not run here".into()).help(help));
     };
     let file = run.files.iter().find(|f| f.0 == path).map_or(Path::new(&spec.name), |f| &f.1);

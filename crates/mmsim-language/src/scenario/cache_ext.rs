@@ -11,6 +11,9 @@ use super::read::{Reader, describe};
 use super::tables::{CACHE_EXT, CACHE_EXT_MAP, MACHINE, MEMCG, PAGES_OF_MAX};
 use mmsim_base::error::Error;
 
+/// The key of a group and of the machine.
+pub(super) const KEY: &str = "cache-ext";
+
 /// The chooser of a group.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ChooserSpec {
@@ -64,14 +67,14 @@ pub(super) fn choosers(
 ) -> Result<Vec<ChooserSpec>, Error> {
     let r = Reader::open(sources, node, &MACHINE, "machine")?;
     let mut all = Vec::new();
-    if let Some(node) = r.find("cache-ext") {
+    if let Some(node) = r.find(KEY) {
         all.push(chooser(sources, node, "machine.cache-ext", MemcgId(0), ("", None))?);
     }
     for (i, node) in r.list("memcg")?.iter().enumerate() {
         let path = format!("machine.memcg[{i}]");
         let g = Reader::open(sources, node, &MEMCG, &path)?;
-        let Some(node) = g.find("cache-ext") else { continue };
-        let path = g.name_of("cache-ext");
+        let Some(node) = g.find(KEY) else { continue };
+        let path = g.name_of(KEY);
         let of_entry = machine.memcgs.iter().enumerate().filter(|(_, g)| g.entry == i);
         for (nth, group) in of_entry {
             let memcg = MemcgId::from_index(nth + 1);

@@ -74,6 +74,11 @@ pub struct CodeSpec {
 }
 
 impl Program {
+    /// True if it is code from elsewhere.
+    pub(crate) fn is_code(&self) -> bool {
+        matches!(self, Program::Code(_))
+    }
+
     /// Its name.
     fn name(&self) -> &'static str {
         match self {

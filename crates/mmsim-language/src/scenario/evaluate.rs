@@ -5,10 +5,12 @@
 use std::ops::Range;
 use std::path::{Path as FilePath, PathBuf};
 
+use super::cache_ext;
 use super::expand;
 use super::kinds::Kind;
 use super::machine;
-use super::raw::{At, Entry, Node, Path, Sources, Step, Table};
+use super::policies::GroupPolicy;
+use super::raw::{At, Entry, Node, Path, Sources, Step, Table, Value};
 use super::read::Reader;
 use super::sweep::template::folder_of;
 use super::tables::{KNOB_FILE, ROOT, SUITE, SUITE_SCENARIO};
@@ -16,6 +18,7 @@ use super::tune::{document, opened};
 use super::{RunSpec, check_schema, spec_of};
 use crate::registry::Registry;
 use mmsim_base::error::Error;
+use mmsim_lru::chooser::BUILTIN;
 
 /// A suite that was read and checked, but for what the machines say of its runs.
 #[derive(Clone, Debug)]
@@ -38,6 +41,18 @@ pub struct SuiteScenario {
     seed: u64,
     seeds: u64,
     held_out: u64,
+}
+
+/// Settings of a run on top of its baseline.
+#[derive(Clone, Copy, Debug)]
+pub enum OnTop<'a> {
+    /// Nothing: it is the baseline.
+    Nothing,
+    /// Values of knobs.
+    Knobs(&'a KnobFile),
+    /// A policy of cache_ext: for the group that it names, else for each group with a limit, else for
+    /// the machine.
+    Chooser(&'a GroupPolicy),
 }
 
 /// A policy as values of knobs.
@@ -210,12 +225,15 @@ impl SuiteScenario {
     /// What is wrong with the values, at their places in knob file, suite or scenario.
     pub fn run_of(
         &self,
-        knobs: Option<&KnobFile>,
+        on_top: OnTop<'_>,
         registry: &Registry,
         sound: impl Fn(&RunSpec) -> Result<(), (String, Error)>,
     ) -> Result<RunSpec, Error> {
         let (mut sources, mut doc) = (self.sources.clone(), self.doc.clone());
-        if let Some(knobs) = knobs {
+        if let OnTop::Chooser(policy) = on_top {
+            policy.put_into(&mut sources, &mut doc, &format!("scenario {}", self.name))?;
+        }
+        if let OnTop::Knobs(knobs) = on_top {
             let root = opened(sources.parse(&knobs.origin, &knobs.text)?, &KNOB_FILE);
             let r = Reader::open(&sources, &root, &KNOB_FILE, "")?;
             if let Some(node) = r.find("policy") {
@@ -223,7 +241,7 @@ impl SuiteScenario {
                 sources.set(&mut doc, &sources.path("reclaim.preset", node.at)?, node)?;
             }
             for (path, e) in values(&r)? {
-                machine::set(&sources, &mut doc, &path, &e.node)?;
+                machine::set(&sources, &mut doc, &path, &beside(&knobs.origin, &path, &e.node))?;
             }
         }
         let mut plan = expand::plan(&sources, doc, &self.variant, &[], &self.dir)?;
@@ -289,6 +307,24 @@ impl KnobFile {
     }
 }
 
+/// The value of a key of a knob file: the module of a policy lies beside it.
+fn beside(origin: &str, path: &Path, node: &Node) -> Node {
+    let mut found = node.clone();
+    let whole = path.steps.last() == Some(&Step::Key(cache_ext::KEY.into()));
+    let module = match &mut found {
+        Node { value: Value::Table(table), .. } if whole => table.get_mut("module"),
+        node if path.text.ends_with("cache-ext.module") => Some(node),
+        _ => None,
+    };
+    if let Some(Node { value: Value::Text(name), .. }) = module
+        && !name.starts_with(BUILTIN)
+        && let Ok(whole) = std::path::absolute(folder_of(origin).join(&*name))
+    {
+        *name = whole.display().to_string();
+    }
+    found
+}
+
 /// Settings of a knob file: keys that an administrator or the author of a policy has, each once.
 fn values<'a>(r: &Reader<'a>) -> Result<Vec<(Path, &'a Entry)>, Error> {
     let mut all: Vec<(Path, &Entry)> = Vec::new();
@@ -335,6 +371,8 @@ fn may_be_set(r: &Reader<'_>, path: &Path) -> Result<(), Error> {
     let whole = match (key(0), path.steps.len()) {
         ("machine", 2) if key(1) == "vm" => "machine.vm.swappiness",
         ("machine", 3..) if key(1) == "vm" => return Ok(()),
+        ("machine", 2..) if key(1) == cache_ext::KEY => return Ok(()),
+        ("machine", 4..) if key(1) == "memcg" && key(3) == cache_ext::KEY => return Ok(()),
         ("reclaim", 1) => "reclaim.preset",
         ("compaction", 1) => "compaction.preset",
         ("damon", 2) => "damon[0].min-age",
@@ -356,6 +394,7 @@ fn may_be_set(r: &Reader<'_>, path: &Path) -> Result<(), Error> {
         format!("set: a policy cannot set `{text}`: {why}"),
         "leave it out",
     );
-    let what = "machine.vm.NAME, reclaim.KNOB, compaction.KNOB and keys of damon[..]";
+    let what = "machine.vm.NAME, reclaim.KNOB, compaction.KNOB, cache-ext of groups and keys of \
+                damon[..]";
     Err(error.help(format!("a knob file sets {what}; `mmsim list` has the knobs")))
 }

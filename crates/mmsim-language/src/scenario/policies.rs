@@ -1,7 +1,8 @@
 //! Variants that an option of the command line adds: one for each policy of cache_ext.
 
 use super::Scenario;
-use super::raw::{At, Node, Table, Value};
+use super::machine;
+use super::raw::{At, Node, Sources, Table, Value};
 use mmsim_base::error::{Error, ErrorKind};
 
 /// A policy for a group, as an option names it: `[GROUP=]FILE`.
@@ -63,33 +64,55 @@ impl Scenario {
 
     /// The key of a policy's group.
     fn key_of(&self, policy: &GroupPolicy) -> Result<String, Error> {
-        let machine = self.doc.get("machine").and_then(Node::table);
+        let mut keys = policy.keys(&self.doc, "the scenario")?;
+        if keys.len() > 1 {
+            let title = format!("--policy: {} groups have a limit", keys.len());
+            let help = format!("name one, as in --policy GROUP={}", policy.module);
+            return Err(Error::new(ErrorKind::Option, title).help(help));
+        }
+        Ok(keys.remove(0))
+    }
+}
+
+impl GroupPolicy {
+    /// The keys of its groups in a document: that of the group that it names, else those of all groups
+    /// with a limit, else that of the machine. `scenario` is the document in messages.
+    fn keys(&self, doc: &Table, scenario: &str) -> Result<Vec<String>, Error> {
+        let machine = doc.get("machine").and_then(Node::table);
         let groups = machine.and_then(|m| m.get("memcg")).and_then(Node::list).unwrap_or_default();
         let text = |group: &Node, key: &str| {
             let value = group.table().and_then(|t| t.get(key));
             value.and_then(Node::as_text).map(str::to_string)
         };
         let key = |i: usize| format!("machine.memcg[{i}].cache-ext");
-        if let Some(name) = &policy.group {
+        if let Some(name) = &self.group {
             let names: Vec<String> = groups.iter().filter_map(|g| text(g, "name")).collect();
             let found = groups.iter().position(|g| text(g, "name").as_ref() == Some(name));
-            return found.map(key).ok_or_else(|| {
-                let title = format!("--policy: the scenario has no group `{name}`");
+            return found.map(|i| vec![key(i)]).ok_or_else(|| {
+                let title = format!("--policy: {scenario} has no group `{name}`");
                 let known = if names.is_empty() { "none".to_string() } else { names.join(", ") };
                 Error::new(ErrorKind::Option, title).help(format!("its groups: {known}"))
             });
         }
-        let limited = |g: &&(usize, &Node)| g.1.table().is_some_and(|t| t.get("max").is_some());
-        let all: Vec<(usize, &Node)> = groups.iter().enumerate().filter(|g| limited(&g)).collect();
-        match all[..] {
-            [(i, _)] => Ok(key(i)),
-            [] => Ok("machine.cache-ext".to_string()),
-            _ => {
-                let title = format!("--policy: {} groups have a limit", all.len());
-                let help = format!("name one, as in --policy GROUP={}", policy.module);
-                Err(Error::new(ErrorKind::Option, title).help(help))
-            }
+        let limited = |g: &Node| g.table().is_some_and(|t| t.get("max").is_some());
+        let all: Vec<String> =
+            groups.iter().enumerate().filter(|g| limited(g.1)).map(|g| key(g.0)).collect();
+        Ok(if all.is_empty() { vec!["machine.cache-ext".to_string()] } else { all })
+    }
+
+    /// Gives the groups of a document the policy, beside what they have under `cache-ext`.
+    pub(super) fn put_into(
+        &self,
+        sources: &mut Sources,
+        doc: &mut Table,
+        scenario: &str,
+    ) -> Result<(), Error> {
+        for key in self.keys(doc, scenario)? {
+            let path = format!("{key}.module");
+            let (path, node) = sources.parse_option("--policy", &path, &self.module)?;
+            machine::set(sources, doc, &path, &Node::text(&self.module, node.at))?;
         }
+        Ok(())
     }
 }
 

@@ -12,8 +12,11 @@ from ._errors import (
     SchemaError,
 )
 from ._mmsim import (
+    CacheExt,
     Comparison,
     Events,
+    Folio,
+    FolioList,
     Machine,
     Report,
     Scenario,
@@ -32,10 +35,13 @@ from .sweep import Sweep, sweep
 from .trace import Trace
 
 __all__ = [
+    "CacheExt",
     "Comparison",
     "Daemon",
     "Events",
     "FileError",
+    "Folio",
+    "FolioList",
     "InputError",
     "Machine",
     "MmsimError",

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias, final
+from typing import Any, Final, Literal, TypeAlias, final
 
 from .daemon import Daemon
 from .policy import Policy
@@ -16,6 +16,9 @@ __all__ = [
     "Comparison",
     "Machine",
     "System",
+    "Folio",
+    "FolioList",
+    "CacheExt",
     "SweepPlan",
     "Store",
     "Events",
@@ -95,6 +98,7 @@ class Scenario:
         columns: str | Sequence[str] | None = None,
         policies: Sequence[type[Policy]] | None = None,
         daemons: dict[str, type[Daemon]] | None = None,
+        cache_ext: dict[str, type[CacheExt]] | None = None,
         progress: bool | Callable[[int, int], object] | None = None,
     ) -> Report:
         """Makes the runs of the scenario; other threads of Python go on meanwhile.
@@ -109,6 +113,8 @@ class Scenario:
         - ``columns``: only these of them
         - ``policies``: policies in Python, each as one more variant
         - ``daemons``: daemons in Python, by the names that ``program`` of ``[[daemon]]`` says
+        - ``cache_ext``: policies of groups in Python, by the names that ``module`` of ``cache-ext``
+          says; other names are files
         - ``progress``: True for a line on standard error, or a function of the runs that have
           ended and of all
 
@@ -268,6 +274,108 @@ class System:
         """A random number from 0 to 2**63 - 1, by the seed of the run."""
     def spend(self, us: int) -> None:
         """Takes CPU time for what the daemon computes."""
+
+@final
+class Folio:
+    """A folio of the page cache, with the flags of the moment in which a hook sees it."""
+
+    @property
+    def index(self) -> int:
+        """The number of its page in the file."""
+    @property
+    def inode(self) -> int: ...
+    @property
+    def file(self) -> str: ...
+    @property
+    def watched(self) -> bool:
+        """Whether its file is one of ``watch``."""
+    @property
+    def dirty(self) -> bool: ...
+    @property
+    def writeback(self) -> bool: ...
+    @property
+    def uptodate(self) -> bool:
+        """False while it is being read."""
+    @property
+    def lru(self) -> bool:
+        """Whether it is on a list of the LRU, so that it can go."""
+    @property
+    def active(self) -> bool: ...
+    @property
+    def referenced(self) -> bool: ...
+    @property
+    def workingset(self) -> bool: ...
+
+@final
+class FolioList:
+    """A list of a policy. A folio is on one list at most. What a kernel refuses is a ValueError."""
+
+    def add(self, folio: Folio, tail: bool = False) -> None:
+        """Puts a folio that is on no list at the head."""
+    def move(self, folio: Folio, tail: bool = False) -> None:
+        """Puts a folio at the head, wherever it was."""
+    def iterate(
+        self,
+        visit: Callable[[int, Folio], int],
+        *,
+        keep: Literal["head", "tail"] | None = None,
+        keep_on: FolioList | None = None,
+        offered: Literal["head", "tail"] | None = None,
+        offered_on: FolioList | None = None,
+    ) -> Literal["done", "too long", "full"]:
+        """Calls ``visit`` from the head on; it returns ``CONTINUE``, ``STOP`` or ``OFFER``.
+
+        ``keep`` and ``offered`` say where folios go that are passed, ``keep_on`` and ``offered_on``
+        on which list; None: they stay, and this one. It ends after 4,097 folios, or 32 offers.
+        """
+    def sample(self, score: Callable[[Folio], int], size: int = 16) -> None:
+        """Offers the folio with the lowest score of each ``size``, as many as are asked for.
+
+        The folios that it looks at go to the tail. A list that is too short is a ValueError.
+        """
+
+class CacheExt:
+    """A policy of a group's file folios, with the lists and rules of cache_ext.
+
+    ``Scenario.run(cache_ext={"mru": Mru})`` makes an instance for each run, and each group whose
+    ``cache-ext`` has ``module = "mru"``. ``set`` there sets attributes.
+    """
+
+    CONTINUE: Final[int]
+    STOP: Final[int]
+    OFFER: Final[int]
+    def init(self) -> None:
+        """The run begins."""
+    def folio_added(self, folio: Folio) -> None:
+        """A folio came into the page cache, and is about to be read."""
+    def folio_accessed(self, folio: Folio) -> None:
+        """A read used a folio, or its accessed bit was found as it was unmapped."""
+    def folio_evicted(self, folio: Folio) -> None:
+        """A folio leaves the page cache, whoever evicted it; it leaves its list as well."""
+    def evict_folios(self, wanted: int) -> None:
+        """The group asks for ``wanted`` folios, which ``iterate``, ``sample`` or ``offer`` give."""
+    def new_list(self) -> FolioList:
+        """One of five lists at most."""
+    def delete(self, folio: Folio) -> None:
+        """Takes a folio off its list."""
+    def listed(self, folio: Folio) -> bool:
+        """Whether a folio is on a list of the policy."""
+    def offer(self, folio: Folio) -> None:
+        """Offers a folio; 32 in a call at most."""
+    @property
+    def now_ns(self) -> int:
+        """Simulated time in nanoseconds."""
+    @property
+    def thread(self) -> str | None:
+        """The thread that acts; None: one of the kernel."""
+    @property
+    def task(self) -> str | None:
+        """The task of that thread."""
+    @property
+    def max_pages(self) -> int | None:
+        """``max`` of the group in pages."""
+    def random(self) -> int:
+        """A random number from 0 to 2**32 - 1, by the seed of the run."""
 
 @final
 class SweepPlan:

@@ -258,6 +258,7 @@ mod tests {
     use super::*;
     use crate::curve::Sizes;
     use crate::{RunOptions, Runner};
+    use mmsim_language::registry::registry;
     use mmsim_language::scenario::Scenario;
 
     fn curve(share: Share, memory: &str) -> Estimates {
@@ -283,8 +284,8 @@ reclaim = { preset = "classic-v6.12" }
 "#;
         let scenario = Scenario::from_str(text, "sizes.toml").expect("a scenario");
         let sizes: Sizes = memory.parse().expect("sizes");
-        let curve =
-            Curve::of_scenario(scenario, None, &sizes, 4, Figure::SwapIns).expect("a curve");
+        let curve = Curve::of_scenario(scenario, None, &sizes, 4, Figure::SwapIns, &registry())
+            .expect("a curve");
         let sampled = curve.sampled(share, 4).expect("samples");
         let options = RunOptions::default();
         Runner::new(&options).run(sampled).expect("runs")

@@ -1,14 +1,16 @@
 //! One run of an evaluation, as numbers.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mmsim_core::base::vmstat::VmEvent;
-use mmsim_core::config::MachineConfig;
+use mmsim_core::config::{MachineConfig, MemcgConfig};
 use mmsim_core::machine::result::{Outcome, RunResult};
 use mmsim_core::machine::{MOST_RECORDED, Machine};
 use mmsim_core::memory::Memory;
 use mmsim_core::policy::ReclaimPolicy;
+use mmsim_core::policy::chooser::ChooserResult;
 use mmsim_why::{Class, Settings, Verdicts};
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +21,7 @@ use crate::run::{RunError, cancel, caught};
 use crate::store::{UnitId, id_of};
 use mmsim_language::machines;
 use mmsim_language::scenario::RunSpec;
+use mmsim_language::scenario::workload::TaskSpec;
 use mmsim_report::opt;
 
 /// A policy of the caller's own, as evaluations run it.
@@ -72,10 +75,40 @@ pub(super) struct Measured {
     pub(super) records: u64,
     pub(super) calls: u64,
     pub(super) fuel: u64,
+    /// Folios that a policy of cache_ext offered; none: there was no policy.
+    #[serde(default)]
+    pub(super) offers: Option<Offers>,
     /// Why it did not do all of its work.
     pub(super) unfinished: Option<String>,
     /// The simulator failed.
     pub(super) panicked: bool,
+}
+
+/// Folios that policies of cache_ext offered, in all groups of some runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Offers {
+    /// Calls for folios.
+    pub asks: u64,
+    /// Folios that were offered.
+    pub offered: u64,
+    /// Folios of these that were evicted.
+    pub evicted: u64,
+    /// Folios of these that stayed, since they could not go.
+    pub refused: u64,
+    /// File folios of the groups that the LRU evicted behind the policies.
+    pub fallback: u64,
+}
+
+impl Offers {
+    /// Adds those of another run.
+    pub(super) fn add(&mut self, other: &Offers) {
+        self.asks += other.asks;
+        self.offered += other.offered;
+        self.evicted += other.evicted;
+        self.refused += other.refused;
+        self.fallback += other.fallback;
+    }
 }
 
 /// A run, with a policy of the caller's own if there is one. What is made of it is an error if that
@@ -122,8 +155,8 @@ impl Point for Run<'_> {
         };
         match caught(spec, run) {
             Ok(mut measured) => {
-                measured.calls = meter.calls.load(Ordering::Relaxed);
-                measured.fuel = meter.fuel.load(Ordering::Relaxed);
+                measured.calls += meter.calls.load(Ordering::Relaxed);
+                measured.fuel += meter.fuel.load(Ordering::Relaxed);
                 Ok(Ok(measured))
             }
             Err(RunError::Invariant { message, .. }) => Ok(Ok(Measured {
@@ -155,11 +188,15 @@ fn figures(
         Outcome::Completed if result.vmstat[VmEvent::OomKill] > 0 => {
             Some("out of memory: a process was killed".to_string())
         }
-        Outcome::Completed => None,
+        // What it does from there on is the LRU's.
+        Outcome::Completed => {
+            let why = result.choosers.iter().find_map(|c| c.stopped.as_ref());
+            why.map(|why| format!("the policy was detached: {why}"))
+        }
         Outcome::OutOfMemory(_) => Some("out of memory".to_string()),
         _ => Some("stuck".to_string()),
     };
-    let frames = frames(&spec.machine).max(result.peak_resident);
+    let frames = frames(spec).max(result.peak_resident);
     let min = match unfinished {
         None => opt::bounds(accesses, frames, false).sim_opt_refetches,
         Some(_) => 0,
@@ -170,13 +207,54 @@ fn figures(
         causes: Class::ALL.iter().map(|&class| verdicts.count(|c| c.class == class)).collect(),
         accesses: result.accesses,
         records: result.records,
+        calls: tallied(result, "calls_"),
+        fuel: tallied(result, "fuel_"),
+        offers: offers(&result.choosers),
         unfinished,
         ..Measured::default()
     }
 }
 
-/// Frames that can hold pages, whatever reclaim keeps free.
-fn frames(machine: &MachineConfig) -> u64 {
+/// The sum of the counts of choosers whose names begin with a word.
+fn tallied(result: &RunResult, word: &str) -> u64 {
+    let all = result.choosers.iter().flat_map(|c| &c.tallies);
+    all.filter(|(name, _)| name.starts_with(word)).map(|(_, n)| n).sum()
+}
+
+fn offers(choosers: &[ChooserResult]) -> Option<Offers> {
+    let mut all = None;
+    for ChooserResult { counts: c, .. } in choosers {
+        let refused = c.all_refused();
+        let (asks, offered, evicted, fallback) = (c.asks, c.offered, c.evicted, c.fallback);
+        let one = Offers { asks, offered, evicted, refused, fallback };
+        all.get_or_insert_with(Offers::default).add(&one);
+    }
+    all
+}
+
+/// Frames that can hold pages: those of the limits, if all tasks run in groups with a limit, and no
+/// more than the machine has.
+fn frames(spec: &RunSpec) -> u64 {
+    let groups = &spec.machine.memcgs;
+    let limit = |task: &TaskSpec| {
+        let path = task.memcg.as_deref()?;
+        let above = |g: &MemcgConfig| path.strip_prefix(&*g.name).is_some_and(is_below);
+        let limited = groups.iter().filter(|g| above(g) && g.max.is_some());
+        let nearest = limited.max_by_key(|g| g.name.len())?;
+        Some((&*nearest.name, nearest.max?))
+    };
+    let limits: Option<BTreeMap<&str, u64>> = spec.tasks.iter().map(limit).collect();
+    let all = frames_of(&spec.machine);
+    limits.map_or(all, |limits| all.min(limits.values().sum()))
+}
+
+/// True for what is left of a path of a group behind that of itself, or of a group above it.
+fn is_below(rest: &str) -> bool {
+    rest.is_empty() || rest.starts_with('/')
+}
+
+/// Frames of a machine that can hold pages, whatever reclaim keeps free.
+fn frames_of(machine: &MachineConfig) -> u64 {
     let zones = machine.nodes.iter().flat_map(|n| &n.zones);
     let free = zones.map(|z| match (&z.layout, z.free_at_start) {
         (None, Some(free)) => u64::from(z.managed.min(free + z.pcp_at_start)),

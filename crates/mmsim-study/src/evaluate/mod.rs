@@ -24,20 +24,24 @@
 mod fetches;
 mod measure;
 
+use std::path::PathBuf;
+
 use mmsim_why::Class;
 use serde::Serialize;
 
 pub use fetches::Again;
-pub use measure::{Author, Meter};
+pub use measure::{Author, Meter, Offers};
 pub use mmsim_language::scenario::evaluate::{KnobFile, Suite, SuiteScenario};
 
 use crate::run::RunError;
 use crate::runner::Runner;
 use measure::{Measured, Run};
 use mmsim_base::error::Error;
-use mmsim_language::machines::{self, Catalogue};
-use mmsim_language::scenario::RunSpec;
+use mmsim_language::machines;
+use mmsim_language::registry::Registry;
+use mmsim_language::scenario::evaluate::OnTop;
 use mmsim_language::scenario::policy::PolicySpec;
+use mmsim_language::scenario::{GroupPolicy, RunSpec};
 use mmsim_report::estimate_fields;
 use mmsim_report::statistics::Estimate;
 
@@ -47,6 +51,8 @@ use mmsim_report::statistics::Estimate;
 pub enum Candidate<'a> {
     /// Values of knobs, on top of each baseline.
     Knobs(&'a KnobFile),
+    /// A policy of cache_ext for the groups of each baseline.
+    Chooser(&'a GroupPolicy),
     /// A policy of the caller's own, in place of each baseline's.
     Own(&'a dyn Author),
 }
@@ -58,10 +64,20 @@ impl std::fmt::Debug for Candidate<'_> {
 }
 
 impl Candidate<'_> {
+    /// Settings of its runs on top of the baselines; `None`: another policy.
+    fn on_top(&self) -> Option<OnTop<'_>> {
+        match *self {
+            Candidate::Knobs(knobs) => Some(OnTop::Knobs(knobs)),
+            Candidate::Chooser(policy) => Some(OnTop::Chooser(policy)),
+            Candidate::Own(_) => None,
+        }
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         match self {
             Candidate::Knobs(knobs) => knobs.name(),
+            Candidate::Chooser(policy) => &policy.variant,
             Candidate::Own(author) => author.name(),
         }
     }
@@ -134,7 +150,7 @@ pub struct Cost {
     pub runs: u64,
     /// Accesses of these runs.
     pub accesses: u64,
-    /// Calls of a score function.
+    /// Calls of a score function, or of the hooks of a policy of cache_ext.
     pub calls: u64,
     /// Instructions that these calls took, as fuel counts them.
     pub fuel: u64,
@@ -175,6 +191,9 @@ pub struct Evaluation {
     pub causes: Vec<Cause>,
     /// Its cost.
     pub cost: Cost,
+    /// Folios that it offered; none of other policies than those of cache_ext.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_ext: Option<Offers>,
     /// Runs that did not do all of their work, and why.
     pub unfinished: Vec<String>,
     /// Runs that fetched less than MIN: errors of mmsim.
@@ -187,10 +206,10 @@ pub struct Evaluation {
 ///
 /// # Errors
 ///
-/// Values of knobs do not fit a scenario of the suite, at their places.
-pub fn check(suite: &Suite, candidate: &Candidate<'_>) -> Result<(), Error> {
-    let Candidate::Knobs(knobs) = candidate else { return Ok(()) };
-    let one = |s: &SuiteScenario| s.run_of(Some(knobs), &Catalogue, machines::sound).map(drop);
+/// Values of knobs, or a module, do not fit a scenario of the suite, at their places.
+pub fn check(suite: &Suite, candidate: &Candidate<'_>, registry: &Registry) -> Result<(), Error> {
+    let Some(on_top) = candidate.on_top() else { return Ok(()) };
+    let one = |s: &SuiteScenario| s.run_of(on_top, registry, machines::sound).map(drop);
     suite.scenarios().iter().try_for_each(one)
 }
 
@@ -216,7 +235,8 @@ impl<'a> Evaluator<'a> {
     /// A run cannot be made, does not do all of its work, or leaves nothing to gain.
     pub fn new(suite: &'a Suite, runner: Runner<'a>) -> Result<Evaluator<'a>, RunError> {
         let mut evaluator = Evaluator { suite, runner, baselines: Vec::new() };
-        let specs = evaluator.specs(|s| s.run_of(None, &Catalogue, machines::sound))?;
+        let registry = evaluator.runner.registry();
+        let specs = evaluator.specs(|s| s.run_of(OnTop::Nothing, registry, machines::sound))?;
         let made = evaluator.made(&specs, None)?;
         let mut runs = specs.into_iter().zip(made);
         for scenario in suite.scenarios() {
@@ -237,13 +257,15 @@ impl<'a> Evaluator<'a> {
     pub fn evaluate(&self, candidate: &Candidate<'_>) -> Result<Evaluation, RunError> {
         let author = match candidate {
             Candidate::Own(author) => Some(*author),
-            Candidate::Knobs(_) => None,
+            Candidate::Knobs(_) | Candidate::Chooser(_) => None,
         };
-        let specs = match candidate {
-            Candidate::Knobs(knobs) => {
-                self.specs(|s| s.run_of(Some(knobs), &Catalogue, machines::sound))?
+        let of = |author: &dyn Author| self.baselines.iter().map(|b| own(&b.0, author)).collect();
+        let specs = match candidate.on_top() {
+            Some(on_top) => {
+                let registry = self.runner.registry();
+                self.specs(|s| s.run_of(on_top, registry, machines::sound))?
             }
-            Candidate::Own(author) => self.baselines.iter().map(|b| own(&b.0, *author)).collect(),
+            None => author.map_or_else(Vec::new, of),
         };
         for (spec, (baseline, _)) in specs.iter().zip(&self.baselines) {
             same_work(candidate.name(), spec, baseline)?;
@@ -296,6 +318,7 @@ impl<'a> Evaluator<'a> {
         let (mut unfinished, mut below_min, mut panicked) = (Vec::new(), Vec::new(), 0);
         let mut causes = vec![(0, 0); Class::ALL.len()];
         let mut cost = Cost { runs: scored.len() as u64, ..Cost::default() };
+        let mut cache_ext: Option<Offers> = None;
         let mut rest = scored;
         for scenario in self.suite.scenarios() {
             let (of_it, others) = rest.split_at(runs_of(scenario));
@@ -306,6 +329,9 @@ impl<'a> Evaluator<'a> {
                 cost.accesses += run.policy.accesses;
                 cost.calls += run.policy.calls;
                 cost.fuel += run.policy.fuel;
+                if let Some(offers) = &run.policy.offers {
+                    cache_ext.get_or_insert_with(Offers::default).add(offers);
+                }
                 if let Some(why) = &run.policy.unfinished {
                     unfinished.push(format!("{}: {why}", label()));
                 } else if run.policy.fetches < run.policy.min {
@@ -347,6 +373,7 @@ impl<'a> Evaluator<'a> {
             causes: Class::ALL.iter().zip(&causes).map(cause).collect(),
             scenarios,
             cost,
+            cache_ext,
             unfinished,
             below_min,
             panicked,
@@ -444,13 +471,18 @@ fn sound_baseline(
     }
 }
 
+/// Files that decide what the tasks do, and not what a policy does.
+fn work_files(spec: &RunSpec) -> impl Iterator<Item = &(String, PathBuf)> {
+    spec.files.iter().filter(|(key, _)| !key.ends_with("cache-ext.module"))
+}
+
 /// Whatever a knob file says: its run has the machine and the work of the baseline.
 fn same_work(name: &str, spec: &RunSpec, baseline: &RunSpec) -> Result<(), Error> {
     let mut machine = spec.machine.clone();
     machine.vm = baseline.machine.vm.clone();
     let same = machine == baseline.machine
         && spec.tasks == baseline.tasks
-        && spec.files == baseline.files
+        && work_files(spec).eq(work_files(baseline))
         && spec.seed == baseline.seed;
     match same {
         true => Ok(()),

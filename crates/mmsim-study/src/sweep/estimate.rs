@@ -2,6 +2,7 @@
 
 use super::SweepPlan;
 use super::work::{report_of, sound};
+use crate::attend::RunOptions;
 use crate::run::RunError;
 use crate::store::{MOST_SHARDS, UnitId, line_of};
 use mmsim_language::host;
@@ -37,10 +38,10 @@ pub fn tried(plan: &SweepPlan) -> Vec<u64> {
 /// # Errors
 ///
 /// It cannot be run as the plan has it.
-pub fn trial(plan: &SweepPlan, n: u64) -> Result<Trial, RunError> {
-    let planned = sound(plan, plan.place(n))?;
+pub fn trial(plan: &SweepPlan, n: u64, options: &RunOptions) -> Result<Trial, RunError> {
+    let planned = sound(plan, plan.place(n), &options.registry)?;
     host::check(std::slice::from_ref(&planned.spec), Some(1))?;
-    let report = report_of(plan, n, false)?;
+    let report = report_of(plan, n, options)?;
     let json = serde_json::to_vec(&report).expect("a report is plain data");
     // Among its like a line is packed much better than alone.
     let line = [line_of(UnitId(0), n, &json), line_of(UnitId(1), n, &json)].concat();

@@ -13,7 +13,8 @@ use crate::runner::Runner;
 use crate::store::{Numbered, Shard, Store, UnitId};
 use mmsim_base::error::Error;
 use mmsim_language::host;
-use mmsim_language::machines::{self, Catalogue};
+use mmsim_language::machines;
+use mmsim_language::registry::Registry;
 use mmsim_language::scenario::RunSpec;
 use mmsim_language::scenario::sweep::Planned;
 use mmsim_report::{Ending, RunReport};
@@ -52,14 +53,14 @@ pub fn run(
     watcher: &dyn Watcher,
 ) -> Result<Done, RunError> {
     let runner = Runner::watched(options, watcher);
-    let looked = check(plan, runner.jobs())?;
+    let looked = check(plan, &runner)?;
     let store = Store::open(store, plan.name(), shard)?;
     let done = store.done().clone();
     let (to_do, all) = count(plan, shard, &done)?;
     let jobs = runner.jobs().min(usize::try_from(to_do).unwrap_or(usize::MAX));
     let exact = plan.units() <= COUNTED;
     watcher.begins(&Ahead { exact, ..looked.ahead(to_do, all, jobs) });
-    let under_way = UnderWay::of(plan);
+    let under_way = UnderWay::of(plan, &options.registry);
     let units = Units { under_way: &under_way, to_do: ToDo::of(plan, shard, done) };
     runner.with_store(Some(store)).run(units)
 }
@@ -93,6 +94,7 @@ impl<'a> Plan for Units<'a> {
 /// Data that the units under way share.
 struct UnderWay<'a> {
     plan: &'a SweepPlan,
+    registry: &'a Registry,
     /// The last setting: seeds differ in nothing else, and follow one another.
     last: Mutex<Option<(UnitPlace, Arc<Planned<'a>>)>>,
     /// Units that were made, those that did not complete, and those in which the simulator failed.
@@ -100,8 +102,8 @@ struct UnderWay<'a> {
 }
 
 impl<'a> UnderWay<'a> {
-    fn of(plan: &'a SweepPlan) -> UnderWay<'a> {
-        UnderWay { plan, last: Mutex::default(), ended: Default::default() }
+    fn of(plan: &'a SweepPlan, registry: &'a Registry) -> UnderWay<'a> {
+        UnderWay { plan, registry, last: Mutex::default(), ended: Default::default() }
     }
 
     /// The run of a unit, with the first seed that asked for its setting.
@@ -114,7 +116,7 @@ impl<'a> UnderWay<'a> {
         if let Some(planned) = last().clone().and_then(same) {
             return Ok(planned);
         }
-        let planned = Arc::new(sound(self.plan, place)?);
+        let planned = Arc::new(sound(self.plan, place, self.registry)?);
         *last() = Some((place, Arc::clone(&planned)));
         Ok(planned)
     }
@@ -211,11 +213,12 @@ impl Looked {
 }
 
 /// Looks at units before any runs: a mistake in the last one costs no time.
-fn check(plan: &SweepPlan, jobs: usize) -> Result<Looked, Error> {
+fn check(plan: &SweepPlan, runner: &Runner<'_>) -> Result<Looked, Error> {
+    let jobs = runner.jobs();
     let mut looked = Looked::default();
     let mut largest: Vec<(u64, RunSpec)> = Vec::new();
     let mut look = |place: UnitPlace| -> Result<(), Error> {
-        let spec = askable(plan, place)?.spec;
+        let spec = askable(plan, place, runner.registry())?.spec;
         looked.add(&spec);
         largest.push((host::need(&spec).memory, spec));
         if largest.len() > jobs.max(8) * 2 {
@@ -249,8 +252,12 @@ fn check(plan: &SweepPlan, jobs: usize) -> Result<Looked, Error> {
 }
 
 /// A unit that can be built.
-pub(super) fn sound(plan: &SweepPlan, place: UnitPlace) -> Result<Planned<'_>, Error> {
-    let planned = plan.planned(place, &Catalogue)?;
+pub(super) fn sound<'a>(
+    plan: &'a SweepPlan,
+    place: UnitPlace,
+    registry: &Registry,
+) -> Result<Planned<'a>, Error> {
+    let planned = plan.planned(place, registry)?;
     match machines::sound(&planned.spec) {
         Ok(()) => Ok(planned),
         Err((path, error)) => Err(planned.placed(&path, error)),
@@ -258,8 +265,12 @@ pub(super) fn sound(plan: &SweepPlan, place: UnitPlace) -> Result<Planned<'_>, E
 }
 
 /// A unit that can have what its scenario expects of it.
-fn askable(plan: &SweepPlan, place: UnitPlace) -> Result<Planned<'_>, Error> {
-    let planned = sound(plan, place)?;
+fn askable<'a>(
+    plan: &'a SweepPlan,
+    place: UnitPlace,
+    registry: &Registry,
+) -> Result<Planned<'a>, Error> {
+    let planned = sound(plan, place, registry)?;
     match machines::askable(plan.expectations(place.scenario).0, &planned.spec) {
         Ok(()) => Ok(planned),
         Err((path, error)) => Err(planned.placed(&path, error)),
@@ -267,10 +278,14 @@ fn askable(plan: &SweepPlan, place: UnitPlace) -> Result<Planned<'_>, Error> {
 }
 
 /// The report of the unit of this number.
-pub(super) fn report_of(plan: &SweepPlan, n: u64, check: bool) -> Result<RunReport, RunError> {
-    let under_way = UnderWay::of(plan);
+pub(super) fn report_of(
+    plan: &SweepPlan,
+    n: u64,
+    options: &RunOptions,
+) -> Result<RunReport, RunError> {
+    let under_way = UnderWay::of(plan, &options.registry);
     let unit = Unit::of(&under_way, Numbered { id: id_at(plan, n)?, n });
-    Runner::new(&RunOptions::default().with_check(check)).one(&unit)
+    Runner::new(options).one(&unit)
 }
 
 /// Makes one unit, for who spreads them over processes of his own: the report as JSON on one line, the
@@ -279,13 +294,13 @@ pub(super) fn report_of(plan: &SweepPlan, n: u64, check: bool) -> Result<RunRepo
 /// # Errors
 ///
 /// The plan has no such unit, or the unit cannot be run as the plan has it.
-pub fn make(plan: &SweepPlan, n: u64, check: bool) -> Result<Vec<u8>, RunError> {
+pub fn make(plan: &SweepPlan, n: u64, options: &RunOptions) -> Result<Vec<u8>, RunError> {
     if n >= plan.units() {
         let title = format!("unit {n}: the plan has {} units, the first is 0", plan.units());
         return Err(Error::of_option(title).into());
     }
     let mut json = before_report(id_at(plan, n)?).into_bytes();
-    let report = serde_json::to_vec(&report_of(plan, n, check)?);
+    let report = serde_json::to_vec(&report_of(plan, n, options)?);
     json.extend_from_slice(&report.expect("a report is plain data")[1..]);
     Ok(json)
 }

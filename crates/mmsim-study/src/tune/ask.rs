@@ -31,7 +31,7 @@ use super::{Knob, Takes, TunePlan, present, writes};
 use crate::runner::Runner;
 use mmsim_base::error::{Error, ErrorKind};
 use mmsim_base::files::{DEEPEST_JSON, too_deep};
-use mmsim_language::machines::{self, Catalogue};
+use mmsim_language::machines;
 use mmsim_language::scenario::RunSpec;
 use mmsim_language::scenario::tune::KnobValue;
 use mmsim_report::Pairs;
@@ -59,7 +59,7 @@ pub fn answer(
     lines: impl BufRead,
     out: &mut impl Write,
 ) -> Result<u64, AskError> {
-    let present = own(plan)?;
+    let present = own(plan, runner.registry())?;
     measure::check(plan, &present)?;
     let mut session = Session::new(plan, runner, &present);
     let say = |value: &Value, out: &mut dyn Write| -> io::Result<()> {
@@ -301,7 +301,7 @@ impl<'a> Session<'a> {
             if missing.is_empty() {
                 continue;
             }
-            let spec = self.plan.run_of(&known.values, &Catalogue, machines::sound)?;
+            let spec = self.plan.run_of(&known.values, self.runner.registry(), machines::sound)?;
             for seed in missing {
                 lacking.push((c, seed));
                 specs.push(RunSpec { seed, ..spec.clone() });
@@ -329,7 +329,7 @@ impl<'a> Session<'a> {
     ) -> Result<(Value, u64), Error> {
         let plan = self.plan;
         // What is wrong with the values is wrong before anything is kept of them.
-        plan.run_of(&values, &Catalogue, machines::sound)?;
+        plan.run_of(&values, self.runner.registry(), machines::sound)?;
         let c = self.place(&id, values);
         let made = self.make(&[c, OWN], seeds.clone(), said)?;
         let (own, known) = (&self.all[OWN], &self.all[c]);
@@ -415,7 +415,8 @@ impl<'a> Session<'a> {
                 named().map(|(k, label)| (k.path().to_string(), label.to_string())).collect();
             rows.push(json!({ "id": known.id, "own": *c == OWN, "knobs": knobs }));
             if *c != OWN {
-                let spec = plan.run_of(&known.values, &Catalogue, machines::sound)?;
+                let registry = self.runner.registry();
+                let spec = plan.run_of(&known.values, registry, machines::sound)?;
                 offered.push(Offered {
                     place,
                     measured: &of_front[place],

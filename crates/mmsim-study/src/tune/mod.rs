@@ -320,7 +320,7 @@ pub fn json_schema() -> serde_json::Value {
 ///
 /// The plan cannot be run as it is, the store cannot be read or written, or the watcher ended it.
 pub fn tune(plan: &TunePlan, runner: &Runner<'_>) -> Result<Tuning, RunError> {
-    let search = Search::new(plan)?;
+    let search = Search::new(plan, runner.registry())?;
     runner.watcher().begins(&Ahead::at_most(plan.budget()));
     let (search, held_out) = runner.run(search)?;
     Ok(Found::of(search, held_out).tuning())

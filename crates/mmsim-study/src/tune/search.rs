@@ -29,7 +29,8 @@ use crate::miniature::Miniature;
 use crate::plan::{Line, Plan, Sheet};
 use crate::run::RunError;
 use mmsim_base::error::Error;
-use mmsim_language::machines::{self, Catalogue};
+use mmsim_language::machines;
+use mmsim_language::registry::Registry;
 use mmsim_language::scenario::RunSpec;
 use mmsim_language::scenario::tune::{KnobValue, Objective, TunePlan};
 use mmsim_report::{Ending, Pairs};
@@ -98,6 +99,7 @@ enum Step {
 /// All that a search knows.
 pub(super) struct Search<'a> {
     pub(super) plan: &'a TunePlan,
+    registry: &'a Registry,
     step: Step,
     /// Settings of the population.
     kept: Vec<usize>,
@@ -124,11 +126,11 @@ pub(super) struct Search<'a> {
 
 impl<'a> Search<'a> {
     /// Nothing was run yet but what shows that the plan can be.
-    pub(super) fn new(plan: &'a TunePlan) -> Result<Search<'a>, Error> {
-        let own = own(plan)?;
+    pub(super) fn new(plan: &'a TunePlan, registry: &'a Registry) -> Result<Search<'a>, Error> {
+        let own = own(plan, registry)?;
         measure::check(plan, &own)?;
         small::check(plan, &own)?;
-        ends_can_be(plan)?;
+        ends_can_be(plan, registry)?;
         let values: Vec<(Option<f64>, Option<String>)> = present::values(plan.knobs(), &own)
             .into_iter()
             .zip(plan.knobs())
@@ -151,6 +153,7 @@ impl<'a> Search<'a> {
         let known = BTreeMap::from([(own.labels.clone(), OWN)]);
         Ok(Search {
             plan,
+            registry,
             step: Step::Own,
             kept: vec![OWN],
             waiting: Vec::new(),
@@ -295,7 +298,7 @@ impl<'a> Search<'a> {
         let values = self.values_at(&genes);
         let labels = labels(&values);
         let values: Vec<_> = values.into_iter().map(Some).collect();
-        let spec = self.plan.run_of(&values, &Catalogue, machines::sound).ok();
+        let spec = self.plan.run_of(&values, self.registry, machines::sound).ok();
         let state = if spec.is_some() { State::Racing } else { State::Impossible };
         let n = self.all.len();
         self.known.insert(labels.clone(), n);
@@ -615,14 +618,14 @@ pub(super) fn turn(plan: &TunePlan, figures: &mut [f64]) {
 }
 
 /// The run of the scenario's own setting.
-pub(super) fn own(plan: &TunePlan) -> Result<RunSpec, Error> {
+pub(super) fn own(plan: &TunePlan, registry: &Registry) -> Result<RunSpec, Error> {
     let none = vec![None; plan.knobs().len()];
-    plan.run_of(&none, &Catalogue, machines::sound)
+    plan.run_of(&none, registry, machines::sound)
 }
 
 /// Both ends of each knob can be: beside the scenario's own values, or beside some others of the
 /// knobs.
-fn ends_can_be(plan: &TunePlan) -> Result<(), Error> {
+fn ends_can_be(plan: &TunePlan, registry: &Registry) -> Result<(), Error> {
     const OTHERS: u64 = 32;
     for (i, knob) in plan.knobs().iter().enumerate() {
         let ends: Vec<f64> = match knob.takes() {
@@ -641,7 +644,7 @@ fn ends_can_be(plan: &TunePlan) -> Result<(), Error> {
                     }
                 };
                 let values: Vec<_> = (0..plan.knobs().len()).map(value).collect();
-                plan.run_of(&values, &Catalogue, machines::sound)
+                plan.run_of(&values, registry, machines::sound)
             };
             if let Err(error) = run(None)
                 && (plan.knobs().len() == 1 || (0..OTHERS).all(|n| run(Some(n)).is_err()))

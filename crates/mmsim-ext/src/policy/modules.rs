@@ -1,0 +1,76 @@
+//! Modules as choosers of a registry.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use mmsim::Error;
+use mmsim::files::read_at_most;
+use mmsim::policy::chooser::{ChooserOptions, Choosers, FileChooser};
+use wasmparser::{Parser, Payload};
+
+use super::Policy;
+use crate::module::{MOST_BYTES, Module};
+
+/// Modules of WebAssembly as choosers.
+///
+/// A file is read for each run, and compiled again only if its bytes have changed.
+#[derive(Debug, Default)]
+pub struct Modules {
+    compiled: Mutex<BTreeMap<PathBuf, (Vec<u8>, Module)>>,
+}
+
+impl Modules {
+    fn module(&self, file: &Path) -> Result<Module, Error> {
+        // What is too large is an error of the module.
+        let Some(bytes) = bytes_of(file)? else { return Module::from_path(file) };
+        let compiled = || self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, module)) = compiled().get(file).filter(|known| known.0 == bytes) {
+            return Ok(module.clone());
+        }
+        let module = Module::from_bytes(&bytes, &file.display().to_string())?;
+        compiled().insert(file.to_path_buf(), (bytes, module.clone()));
+        Ok(module)
+    }
+}
+
+impl Choosers for Modules {
+    fn create(
+        &self,
+        name: &str,
+        file: &Path,
+        options: &ChooserOptions,
+    ) -> Result<Box<dyn FileChooser>, String> {
+        self.check(name, file)?;
+        let policy = self.module(file).and_then(|module| Policy::new(&module, options));
+        Ok(Box::new(policy.map_err(|e| e.sentence())?))
+    }
+}
+
+/// Loader of modules for a registry, always the same one: runs of equal registries can be equal.
+pub fn modules() -> Arc<dyn Choosers> {
+    static ALL: LazyLock<Arc<Modules>> = LazyLock::new(Arc::default);
+    let all: Arc<Modules> = Arc::clone(&ALL);
+    all
+}
+
+fn bytes_of(file: &Path) -> Result<Option<Vec<u8>>, Error> {
+    read_at_most(file, "a policy in .wasm", MOST_BYTES as u64)
+}
+
+/// True for a score function, as far as imports and exports tell: it exports `score`, or imports nothing,
+/// which a policy of cache_ext has to.
+pub fn is_score(file: &Path) -> bool {
+    let Ok(Some(bytes)) = bytes_of(file) else { return true };
+    let (mut imports, mut scores) = (false, false);
+    for payload in Parser::new(0).parse_all(&bytes).map_while(Result::ok) {
+        match payload {
+            Payload::ImportSection(all) => imports = all.count() > 0,
+            Payload::ExportSection(all) => {
+                scores = all.into_iter().flatten().any(|export| export.name == "score");
+            }
+            _ => {}
+        }
+    }
+    scores || !imports
+}
