@@ -55,6 +55,7 @@ fn trials(args: &AblateArgs) -> Result<(String, Vec<Trial>), Failure> {
     let alike = |a: &RunSpec, b: &RunSpec| {
         (&a.machine, &a.tasks, &a.compaction, &a.damon, args.from.is_some() || a.policy == b.policy)
             == (&b.machine, &b.tasks, &b.compaction, &b.damon, true)
+            && (&a.daemons, &a.choosers) == (&b.daemons, &b.choosers)
     };
     let all_alike = names.iter().all(|name| {
         let of = of(name);

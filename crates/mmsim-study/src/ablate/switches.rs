@@ -336,6 +336,7 @@ fn alike(a: &RunSpec, b: &RunSpec) -> bool {
     machine(a) == machine(b)
         && (&a.policy, &a.compaction, &a.tasks, &a.damon)
             == (&b.policy, &b.compaction, &b.tasks, &b.damon)
+        && (&a.daemons, &a.choosers) == (&b.daemons, &b.choosers)
 }
 
 /// The run on a kernel, with its LRU of the same kind and, where compaction is on, its compaction; and
