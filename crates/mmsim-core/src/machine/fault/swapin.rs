@@ -19,7 +19,6 @@ use crate::memory::{IoDone, SWAP_IOCB_PAGES};
 use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
 use crate::policy::{Access, ArrivalKind};
 use crate::virt::pages::{Entry, pte};
-use std::convert::Infallible;
 
 impl Machine {
     pub(in crate::machine) fn swap_fault(
@@ -37,7 +36,8 @@ impl Machine {
             self.swapcache_fault(tid, page, slot, folio, vma, write)?;
             return Ok(FaultKind::SwapIn);
         }
-        match self.swap_in_window(tid, page, slot, vma)? {}
+        self.swap_in_window(tid, page, slot, vma, write)?;
+        Ok(FaultKind::SwapIn)
     }
 
     /// The page is in the swap cache: map it, or wait until it was read.
@@ -192,14 +192,16 @@ impl Machine {
         if self.mem.memcgs.is_online(m) { m } else { self.work.threads[tid].memcg }
     }
 
-    /// Reads a window of slots around the wanted one into the swap cache, and waits.
+    /// Reads a window of slots around the wanted one into the swap cache. Waits for its page, or maps
+    /// it if it is there at once.
     fn swap_in_window(
         &mut self,
         tid: ThreadId,
         page: PageIdx,
         slot: SwapSlot,
         vma: VmaId,
-    ) -> Outcome<Infallible> {
+        write: bool,
+    ) -> Outcome {
         // The wanted page must get a frame; the others only if it costs no wait.
         let wanted = self.alloc_user_in(tid, self.group_for_slot(tid, slot)).frame()?;
         if self.was_written_back(slot, wanted) {
@@ -231,16 +233,19 @@ impl Machine {
             self.mem.lru_drain(&mut *self.policies.lru);
         }
         self.queue_io();
-        let is_wanted = |&(_, pfn): &(SwapSlot, Pfn)| pfn == wanted;
-        if read.iter().any(is_wanted) && self.mem.frames.has(wanted, flag::LOCKED) {
+        if !read.iter().any(|&(_, pfn)| pfn == wanted) {
+            return Err(Undone::Again);
+        }
+        if self.mem.frames.has(wanted, flag::LOCKED) {
             let refault = self.mem.frames.has(wanted, flag::WORKINGSET);
             self.retry_fault(tid);
             self.wait_for_folio(tid, wanted, refault);
             return Err(Undone::Blocked);
         }
-        // A synchronous device read it already; several users share the slot, or the kernel reads
-        // nothing past the swap cache.
-        Err(Undone::Again)
+        // It holds zeros, zswap had it, or a synchronous device did, which is not read past the swap
+        // cache: several users share the slot, or the kernel does not do that.
+        self.map_swapped(page, slot, wanted, vma, write);
+        Ok(())
     }
 
     /// True if the reclaim that made room for the page of a slot had zswap write that page back: it is
