@@ -44,7 +44,8 @@ pub struct DeviceConfig {
     /// (`queue/write_cache`).
     pub write_cache: bool,
     /// KiB of its largest request (`queue/max_sectors_kb`), which bounds what one call of
-    /// `MADV_WILLNEED` reads; 0: as the rule `io-pages` says.
+    /// `MADV_WILLNEED` reads, and the pages of swap that are written together; 0: as the rule
+    /// `io-pages` says, and 128 pages.
     pub max_sectors_kb: u32,
 }
 

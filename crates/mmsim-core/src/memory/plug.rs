@@ -22,7 +22,8 @@ use crate::phys::frames::flag;
 const MOST_REQUESTS: usize = 32;
 /// Pages from which on a request does not wait for another one (`BLK_PLUG_FLUSH_SIZE`).
 const LARGE: u32 = 32;
-/// Pages of a request: they do not lie side by side in memory (`BLK_MAX_SEGMENTS`).
+/// Pages of a request at most: they do not lie side by side in memory (`BLK_MAX_SEGMENTS`). A device
+/// may take fewer (`max_sectors_kb`); requests below [`LARGE`] wait until the plug is finished.
 const MOST_PAGES: u32 = 128;
 
 /// Pages that the swap layer of 7.3 puts in a request at most (`SWAP_CLUSTER_MAX`).
@@ -49,10 +50,10 @@ impl Plug {
         Plug { by, requests: Vec::new(), folios: Vec::new() }
     }
 
-    /// Has a write go with the last request, if it continues that.
-    fn joins(&mut self, slot: SwapSlot, folio: Pfn) -> bool {
+    /// Has a write go with the last request, if it continues that and the device takes so `most`.
+    fn joins(&mut self, slot: SwapSlot, folio: Pfn, most: u32) -> bool {
         match self.requests.last_mut() {
-            Some((at, n)) if *at + *n == slot.0 && *n < MOST_PAGES => *n += 1,
+            Some((at, n)) if *at + *n == slot.0 && *n < most => *n += 1,
             _ => return false,
         }
         self.folios.push(folio);
@@ -129,7 +130,12 @@ impl Memory {
     /// Writes a folio to its slot on an asynchronous device, with others if there is a plug.
     pub(super) fn write_to_swap(&mut self, slot: SwapSlot, folio: Pfn) {
         let mut plug = std::mem::take(&mut *self.acting.plug);
-        if !plug.joins(slot, folio) {
+        let device = self.swap.as_ref().expect("a slot without swap").device_of(slot);
+        let most = match device.config().max_sectors_kb {
+            0 => MOST_PAGES,
+            kib => (kib / 4).clamp(1, MOST_PAGES),
+        };
+        if !plug.joins(slot, folio, most) {
             if plug.is_full() {
                 self.finish_plug(&mut plug);
             }
@@ -201,11 +207,11 @@ mod tests {
     use super::*;
 
     /// Slots of each request that goes out, plug by plug, when these slots are written in turn.
-    fn sent(slots: impl Iterator<Item = u32>) -> Vec<Vec<(u32, u32)>> {
+    fn sent(most: u32, slots: impl Iterator<Item = u32>) -> Vec<Vec<(u32, u32)>> {
         let mut plug = Plug::default();
         let mut sent = Vec::new();
         for slot in slots {
-            if plug.joins(SwapSlot(slot), Pfn(slot)) {
+            if plug.joins(SwapSlot(slot), Pfn(slot), most) {
                 continue;
             }
             if plug.is_full() {
@@ -221,13 +227,21 @@ mod tests {
     /// pages does not wait for another, nor do 32 requests for a 33rd.
     #[test]
     fn neighbours_go_together_and_nothing_large_waits() {
-        assert_eq!(sent(5..9), [vec![(5, 4)]]);
-        assert_eq!(sent([5, 6, 9, 10, 8].into_iter()), [vec![(5, 2), (9, 2), (8, 1)]]);
-        assert_eq!(sent(0..300), [vec![(0, 128)], vec![(128, 128)], vec![(256, 44)]]);
+        assert_eq!(sent(MOST_PAGES, 5..9), [vec![(5, 4)]]);
+        assert_eq!(sent(MOST_PAGES, [5, 6, 9, 10, 8].into_iter()), [vec![(5, 2), (9, 2), (8, 1)]]);
+        assert_eq!(sent(MOST_PAGES, 0..300), [vec![(0, 128)], vec![(128, 128)], vec![(256, 44)]]);
         let two_runs = (0..31).chain(100..132).chain([7]);
-        assert_eq!(sent(two_runs), [vec![(0, 31), (100, 32)], vec![(7, 1)]]);
+        assert_eq!(sent(MOST_PAGES, two_runs), [vec![(0, 31), (100, 32)], vec![(7, 1)]]);
         let odd = (0..40).map(|i| 2 * i);
-        let lengths: Vec<usize> = sent(odd).iter().map(Vec::len).collect();
+        let lengths: Vec<usize> = sent(MOST_PAGES, odd).iter().map(Vec::len).collect();
         assert_eq!(lengths, [32, 8]);
+    }
+
+    /// By hand: requests of at most 31 pages are never large, so 32 of them wait.
+    #[test]
+    fn requests_of_a_device_that_takes_small_ones_wait() {
+        let all = sent(31, 0..33 * 31);
+        assert_eq!(all.iter().map(Vec::len).collect::<Vec<_>>(), [32, 1]);
+        assert_eq!(all[0][1], (31, 31));
     }
 }

@@ -315,7 +315,7 @@ rows! {
         write_cache: ("write_cache", Flag, Is("false"),
             "caches writes: who is throttled waits until all of them have ended");
         max_sectors_kb: ("max_sectors_kb", Count(0, 1_048_576), Is("0"),
-            "KiB of the largest request, up to which one call of WILLNEED reads, or the readahead window if that is larger; 0: 1280, from kernel 6.18 on 4096");
+            "KiB of the largest request, which bounds writes of swap and what one call of WILLNEED reads, or the readahead window if that is larger; 0: 1280, from kernel 6.18 on 4096");
     }
 }
 
