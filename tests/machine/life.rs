@@ -223,7 +223,6 @@ fn a_life_goes_through_zswap() {
         ("incompressible", "zswap_compress"),
         ("loaded", "zswap_load"),
         ("marked_zero", "swap_zeromap_folio_set"),
-        ("not_written_back", "zswap_writeback_entry"),
         ("pool_limit", "zswap_check_limits"),
         ("stored", "zswap_store"),
         ("written_back", "zswap_writeback_entry"),

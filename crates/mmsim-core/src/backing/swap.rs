@@ -25,7 +25,7 @@ pub use area::Area;
 pub(crate) use batch::PrivateSlots;
 pub(crate) use pools::Pools;
 pub(crate) use store::Store;
-pub(crate) use zswap::{Look, WorkerRun, Zswap};
+pub(crate) use zswap::{Look, Visit, WorkerRun, Zswap, ZswapShrunk};
 
 use crate::backing::Shadow;
 use crate::backing::device::{Device, DeviceConfig};

@@ -10,12 +10,14 @@
 //! that end.
 
 use super::Machine;
+use super::cpu::sched::Cpu;
 use super::cpu::thread::Entity;
 use super::reclaim::alloc::TICK;
 use crate::base::id::{CpuId, NodeId};
+use crate::base::time::SimDuration;
 use crate::config::ZoneKind;
-use crate::memory::Plug;
-use crate::policy::{MAX_RECLAIM_RETRIES, ReclaimRequest, SWAP_CLUSTER_MAX};
+use crate::memory::{Plug, WorkerTurn};
+use crate::policy::{ReclaimRequest, SWAP_CLUSTER_MAX};
 
 /// The worker as a kernel thread.
 #[derive(Default)]
@@ -36,21 +38,45 @@ impl Machine {
         }
     }
 
+    /// A step of a reclaimer begins: zswap's worker may preempt it, if it sleeps, no CPU is idle, and
+    /// code of the kernel can be preempted at once.
+    #[inline]
+    pub(super) fn zswap_worker_may_preempt(&mut self) {
+        if self.mem.zswap().is_none() || self.mem.given.rules.lazy_preemption {
+            return;
+        }
+        let runs_here = !self.daemons.zswap.on && self.sched.cpus.position(Cpu::idle).is_none();
+        let lag = self.sched.virtuals.get(&Entity::ZswapWorker).map_or(0, |v| v.lag);
+        let (cpu, now) = (&self.sched.cpus[self.mem.acting.cpu], self.mem.acting.now);
+        self.mem.acting.zswap_worker = cpu.place_of(lag, now).filter(|_| runs_here);
+    }
+
+    /// The step is over: what the worker ran in it is its own time.
+    #[inline]
+    pub(super) fn zswap_worker_ran(&mut self) {
+        let Some(place) = self.mem.acting.zswap_worker.take() else { return };
+        if place.ran > SimDuration::ZERO {
+            self.sched.virtuals.entry(Entity::ZswapWorker).or_default().lag = place.lag;
+            self.sched.cpus[self.mem.acting.cpu].was_preempted(place.ran);
+        }
+    }
+
     /// One turn of the worker's run. False: it sleeps now.
     pub(super) fn step_zswap_worker(&mut self) -> bool {
         let Some(mut run) = self.mem.zswap_worker_goes_on() else {
             unreachable!("a worker without zswap was run")
         };
-        let no_page = self.mem.lacks_page_for_write_back();
-        let goes_on = if no_page && !self.zswap_worker_reclaims() && run.waits < MAX_RECLAIM_RETRIES
-        {
-            run.waits += 1;
-            self.mem.zswap_worker_sleeps(run, TICK);
-            false
-        } else {
-            run.waits = 0;
-            let goes_on = self.mem.zswap_worker_turn(&mut run);
-            self.mem.zswap_worker_after(goes_on.then_some(run))
+        let goes_on = match self.mem.zswap_worker_turn(&mut run) {
+            WorkerTurn::GoesOn => self.mem.zswap_worker_after(Some(run)),
+            WorkerTurn::Ends => self.mem.zswap_worker_after(None),
+            WorkerTurn::LacksPage if self.zswap_worker_reclaims() => {
+                self.mem.zswap_worker_after(Some(run))
+            }
+            WorkerTurn::LacksPage => {
+                run.waits += 1;
+                self.mem.zswap_worker_sleeps(run, TICK);
+                false
+            }
         };
         // It sleeps for its writes, which no thread waits for.
         self.mem.take_throttled();

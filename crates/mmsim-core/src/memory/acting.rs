@@ -2,6 +2,7 @@
 
 use super::IoDone;
 use super::plug::Plug;
+use super::zswap_writeback::WorkerPlace;
 use crate::backing::Shadow;
 use crate::base::id::{CpuId, IndexVec, NodeId, Pfn, ThreadId};
 use crate::base::time::SimTime;
@@ -25,6 +26,8 @@ pub struct Acting {
     /// Writes that wait for more of the same step, while it holds a plug.
     pub(super) plug: Box<Plug>,
     pub(super) plugged: bool,
+    /// Place of zswap's worker in the line for this CPU, if it may preempt who acts.
+    pub(crate) zswap_worker: Option<WorkerPlace>,
     /// The thread that acts sleeps until then, since its writes were throttled; past: it does not.
     pub(super) throttled: SimTime,
 }
@@ -40,6 +43,7 @@ impl Acting {
             entering: Vec::new(),
             plug: Box::default(),
             plugged: false,
+            zswap_worker: None,
             throttled: SimTime::ZERO,
         }
     }

@@ -93,6 +93,7 @@ pub use survey::{BlockUse, Survey, most_blocks};
 pub use telling::Telling;
 pub use walk::{TableWalk, WalkScope};
 pub use young::References;
+pub(crate) use zswap_writeback::{WorkerPlace, WorkerTurn};
 
 use crate::backing::swap::{Swap, Zswap};
 use crate::base::id::{AsId, ListId, MemcgId, NodeId, PageIdx, Pfn, ZoneId};

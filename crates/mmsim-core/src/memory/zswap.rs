@@ -10,9 +10,8 @@
 
 use super::Memory;
 use super::evict::Pageout;
-use super::zswap_writeback::ZswapShrunk;
 use crate::backing::contents::Content;
-use crate::backing::swap::Zswap;
+use crate::backing::swap::{Zswap, ZswapShrunk};
 use crate::base::id::{MemcgId, Pfn, SwapSlot};
 use crate::base::rules::ZswapIncompressible;
 use crate::base::vmstat::VmEvent;

@@ -145,20 +145,39 @@ pub const RECORDED: [(&str, [u64; 4]); 34] = [
 /// read, write.
 pub const ZRAM: [u64; 2] = [700, 1_600];
 
-/// lzo with a page of zswap: compresses, decompresses.
-pub const LZO: [u64; 2] = [16_000, 2_500];
+/// KiB of the largest request of the recorded null block device (`queue/max_sectors_kb`).
+pub const NULL_BLK_KIB: u32 = 124;
+
+/// Time that zswap adds to an eviction and to a swap-in, with lzo and the contents of the recordings,
+/// on 6.12, 6.18 and 7.3: without groups and with them.
+pub const ZSWAP: [[[u64; 2]; 2]; 3] = [
+    [[15_600, 4_900], [17_400, 6_500]],
+    [[14_300, 5_500], [16_200, 7_200]],
+    [[14_400, 4_300], [16_700, 6_300]],
+];
+
+/// Both times of one of the kernels.
+pub(super) fn zswap(kernel: Kernel, groups: bool) -> [SimDuration; 2] {
+    let of = column(kernel).saturating_sub(1);
+    ZSWAP[of][usize::from(groups)].map(SimDuration::from_nanos)
+}
 
 /// Lag of kswapd when the recorded kernels woke it first (`sched_entity.vlag`), in ns on 6.12, 6.18
 /// and 7.3. 6.1 has no EEVDF.
 pub const KSWAPD_LAG: [u64; 3] = [4_000_000, 3_416_000, 3_339_000];
 
-/// The same for one of the kernels.
-pub(super) fn kswapd_lag(kernel: Kernel) -> SimDuration {
-    SimDuration::from_nanos(match kernel {
-        Kernel::V7_3 => KSWAPD_LAG[2],
-        Kernel::V6_18 => KSWAPD_LAG[1],
-        Kernel::V6_12 => KSWAPD_LAG[0],
-        _ => 0,
+/// Lag of zswap's worker when the recorded kernels woke it first, likewise.
+pub const WORKER_LAG: [u64; 3] = [1_500_000, 0, 0];
+
+/// Both lags of one of the kernels.
+pub(super) fn lags(kernel: Kernel) -> [SimDuration; 2] {
+    [KSWAPD_LAG, WORKER_LAG].map(|of| {
+        SimDuration::from_nanos(match kernel {
+            Kernel::V7_3 => of[2],
+            Kernel::V6_18 => of[1],
+            Kernel::V6_12 => of[0],
+            _ => 0,
+        })
     })
 }
 
@@ -183,10 +202,14 @@ pub(super) fn boot_threads(kernel: Kernel, ballast: u64, entries: u64) -> Vec<Si
 /// Computation of the recorded program: drawing a page, and filling one.
 pub const PACE: [u64; 2] = [209, 463];
 
+/// Computation of the recorded program that writes a page of a region with contents: for the page,
+/// and for each 1024 bytes that it draws.
+pub const DRAWN: [u64; 2] = [1_336, 4_615];
+
 /// The same, as the script's program takes it.
 pub(super) fn pace() -> Pace {
     let [draw, fill] = PACE.map(SimDuration::from_nanos);
-    Pace { draw, fill }
+    Pace { draw, fill, drawn: DRAWN.map(SimDuration::from_nanos) }
 }
 
 /// The costs of a recorded kernel.

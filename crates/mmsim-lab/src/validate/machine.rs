@@ -80,7 +80,7 @@ fn built(p: &Point, replay: usize) -> Result<Machine, String> {
     // Of as many equal parts of a tick as there are replays, the middle of each.
     let parts = 2 * replays(p) as u64;
     let since_tick = SimDuration(config.tick.0 * (2 * replay as u64 + 1) / parts);
-    machine.scheduler_at_start(since_tick, cost::kswapd_lag(config.kernel));
+    machine.scheduler_at_start(since_tick, cost::lags(config.kernel));
     if script.setup.cgroup2.is_some() {
         machine.ramfs_at_start("init", held_by_root(p));
     } else if config.nodes[0].zones.iter().any(|z| z.layout.is_some()) {
@@ -349,12 +349,13 @@ fn machine_config(
         Ok(vm) => vm,
         Err(Knob::NotModelled(why) | Knob::Wrong { what: why, .. }) => return Err(why),
     };
+    let [compress, decompress] = cost::zswap(kernel, memcg);
     Ok(MachineConfig {
         cpus,
         swap: setup.swap.iter().map(swap).collect(),
         zswap: setup.zswap.as_ref().filter(|z| z.enabled).map(|z| ZswapConfig {
-            compress: SimDuration::from_nanos(cost::LZO[0]),
-            decompress: SimDuration::from_nanos(cost::LZO[1]),
+            compress,
+            decompress,
             ..z.clone()
         }),
         file_device: DeviceConfig {
@@ -451,6 +452,7 @@ fn swap(s: &ScriptSwap) -> SwapConfig {
             queue_depth,
             wbt_lat: wbt_lat_usec
                 .map_or(WBT_LAT[usize::from(rotational)], SimDuration::from_micros),
+            max_sectors_kb: cost::NULL_BLK_KIB,
             ..zram
         },
     };

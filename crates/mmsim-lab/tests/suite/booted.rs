@@ -26,7 +26,7 @@ fn got(p: &Point, repetition: usize, charged: bool) -> u64 {
     let mut machine = mmsim_lab::validate::machine(p, repetition).expect("it can be replayed");
     if !charged {
         machine.mem.given.cost.t_shrink_node = SimDuration::ZERO;
-        machine.scheduler_at_start(SimDuration::ZERO, SimDuration::ZERO);
+        machine.scheduler_at_start(SimDuration::ZERO, [SimDuration::ZERO; 2]);
     }
     let phases = machine.run(Watch::default()).phases;
     let asked = phases.iter().find(|p| p.name == "asked").expect("the phase");

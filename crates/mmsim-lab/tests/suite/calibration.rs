@@ -73,10 +73,20 @@ fn in_code() -> BTreeMap<String, u64> {
     for (name, value) in ["read", "write"].into_iter().zip(mmsim_lab::validate::cost::ZRAM) {
         all.insert(format!("validate.zram-{name}"), value);
     }
-    for (name, value) in ["compress", "decompress"].into_iter().zip(mmsim_lab::validate::cost::LZO)
-    {
-        all.insert(format!("validate.lzo.{name}"), value);
+    for (kernel, of_kernel) in kernels[1..].iter().zip(mmsim_lab::validate::cost::ZSWAP) {
+        for (groups, times) in ["plain", "groups"].into_iter().zip(of_kernel) {
+            for (name, value) in ["out", "in"].into_iter().zip(times) {
+                all.insert(format!("validate.zswap.{kernel}.{groups}.{name}"), value);
+            }
+        }
     }
+    let lags = kernels[1..].iter().zip(mmsim_lab::validate::cost::WORKER_LAG);
+    all.extend(lags.map(|(kernel, lag)| (format!("validate.worker-lag.{kernel}"), lag)));
+    for (name, value) in ["page", "kib"].into_iter().zip(mmsim_lab::validate::cost::DRAWN) {
+        all.insert(format!("validate.drawn.{name}"), value);
+    }
+    let kib = mmsim_lab::validate::cost::NULL_BLK_KIB;
+    all.insert("validate.null-blk.kib".into(), kib.into());
     let smallest = "[machine]\nmemory = \"64MiB\"\n\
                     [[task]]\nworkload = \"sequential\"\nmemory = \"1MiB\"\n";
     let scenario = Scenario::from_str(smallest, "x.toml").unwrap_or_else(|e| panic!("{e}"));

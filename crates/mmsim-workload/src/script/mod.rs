@@ -57,6 +57,8 @@ pub struct Pace {
     pub draw: SimDuration,
     /// Writing the 4096 bytes of a page instead of one.
     pub fill: SimDuration,
+    /// Writing a page of a region with contents, and drawing 1024 bytes of it.
+    pub drawn: [SimDuration; 2],
 }
 
 /// A parsed command list.
@@ -138,7 +140,13 @@ impl Script {
     }
     /// The accesses of one of its processes.
     pub fn workload_of(&self, process: &ScriptProcess) -> ScriptWorkload {
-        ScriptWorkload::of(&process.commands, self)
+        let nth = self.processes.iter().position(|p| std::ptr::eq(p, process));
+        ScriptWorkload::of(&process.commands, self).with_contents(self.contents_of(nth))
+    }
+    /// Regions with contents of a process, `None` the first one, and drawn bytes of their pages.
+    fn contents_of(&self, process: Option<usize>) -> Vec<(RegionId, Vec<u16>)> {
+        let of = self.contents.iter().filter(|c| c.0 == process);
+        of.map(|(_, region, drawn)| (*region, drawn.clone())).collect()
     }
     /// True if it switches a monitor on or reads it: the machine has to have one.
     pub fn wants_monitor(&self) -> bool {

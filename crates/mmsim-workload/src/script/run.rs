@@ -5,9 +5,11 @@
 //! batch of its own: the machine asks for the next only when the last is done.
 //!
 //! Filling a page writes all its 4096 bytes, touching one writes a single byte; both are
-//! one write here, because the machine counts pages. [`Pace`] has the difference in time.
+//! one write here, because the machine counts pages. [`Pace`] has the difference in time. A page
+//! with contents is drawn and written in full by each write.
 
 mod chunks;
+mod contents;
 
 use super::{Command, Pace, PageRange, RegionKind, Script, TableRef, UNCACHED_PAGES, Via};
 use crate::sampler::CumZipf;
@@ -43,6 +45,8 @@ pub struct ScriptWorkload {
     /// Blocks asked for on behalf of the kernel: the number of the next.
     blocks: u32,
     pace: Pace,
+    /// Regions with contents: drawn bytes of their pages, in turn.
+    contents: Vec<(RegionId, Vec<u16>)>,
     /// State of `pring`: blocks and pages of the socket that is being set up, and the number of
     /// these that are whole blocks.
     socket: (Vec<BlockHandle>, u32),
@@ -77,7 +81,8 @@ impl ScriptWorkload {
     /// The script must be free of commands that are not modelled.
     pub(super) fn new(script: &Script) -> Self {
         let phases = script.phases.clone();
-        ScriptWorkload { phases, ..ScriptWorkload::of(&script.commands, script) }
+        let all = ScriptWorkload::of(&script.commands, script);
+        ScriptWorkload { phases, ..all.with_contents(script.contents_of(None)) }
     }
 
     /// These commands of a script; snapshots are taken by its first process alone.
@@ -94,6 +99,7 @@ impl ScriptWorkload {
             passed: 0,
             blocks: 0,
             pace: Pace::default(),
+            contents: Vec::new(),
             socket: (Vec::new(), 0),
             large_vmalloc: false,
             vmalloc: None,
@@ -197,25 +203,20 @@ impl ScriptWorkload {
     /// The pages `done..` of a pass over `range`, in runs.
     fn scan(&mut self, range: PageRange, write: bool, times: u32, ops: &mut Vec<Op>) -> bool {
         let total = u64::from(range.count) * u64::from(times);
+        let alone = write && self.drawing(range.region, range.first).is_some();
         while self.done < total && ops.len() < BATCH {
             let offset = (self.done % u64::from(range.count)) as u32;
-            let count = (range.count - offset).min(RUN_PAGES);
             let first = range.first + offset;
+            if alone {
+                self.touch(range.region, write, first, ops);
+                self.done += 1;
+                continue;
+            }
+            let count = (range.count - offset).min(RUN_PAGES);
             ops.push(Op::Access(Run { region: range.region, write, first, count }));
             self.done += u64::from(count);
         }
         self.done == total
-    }
-
-    /// Writes pages in full.
-    fn fill_pages(&self, range: PageRange, ops: &mut Vec<Op>) {
-        let each = if self.pace.fill == SimDuration::ZERO { RUN_PAGES } else { 1 };
-        let end = range.first + range.count;
-        for first in (range.first..end).step_by(each as usize) {
-            let count = (end - first).min(each);
-            ops.push(Op::Access(Run { region: range.region, write: true, first, count }));
-            compute(self.pace.fill, ops);
-        }
     }
 
     /// A page of a law; drawing it takes time.
@@ -284,7 +285,7 @@ impl ScriptWorkload {
                 for _ in 0..self.take(accesses, room) {
                     let first = self.page(draw, ops);
                     let write = self.writes(write_permille);
-                    ops.push(touch(region, write, first));
+                    self.touch(region, write, first, ops);
                 }
                 return self.done == accesses;
             }
@@ -307,7 +308,7 @@ impl ScriptWorkload {
                     } else {
                         let page = self.page(first_draw, ops);
                         let write = self.writes(write_permille);
-                        ops.push(touch(first, write, page));
+                        self.touch(first, write, page, ops);
                     }
                 }
                 return self.done == accesses;

@@ -57,15 +57,42 @@ pub(crate) struct List {
     pub(crate) deferred: u64,
 }
 
+/// Outcome of looks at the entries of a group.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum ZswapShrunk {
+    /// It may not be shrunk, or has no entry (`-ENOENT`).
+    Nothing,
+    /// None was written (`-EAGAIN`).
+    Looked,
+    /// One at least was written.
+    Written,
+}
+
+/// Looks at the entries of a group, node by node.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Visit {
+    pub(crate) memcg: MemcgId,
+    /// The node under way, and looks there.
+    pub(crate) node: NodeId,
+    pub(crate) looks: u32,
+    pub(crate) shrunk: ZswapShrunk,
+}
+
+impl Visit {
+    pub(crate) fn of(memcg: MemcgId) -> Visit {
+        Visit { memcg, node: NodeId(0), looks: 0, shrunk: ZswapShrunk::Nothing }
+    }
+}
+
 /// A run of the worker that is under way.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct WorkerRun {
+    /// The visit that waits for a page.
+    pub(crate) visit: Option<Visit>,
     /// Visits and rounds in vain.
     pub(crate) failures: u32,
     /// Groups of this round that had entries to look at.
     pub(crate) candidates: u32,
-    /// It has written some entry.
-    pub(crate) wrote: bool,
     /// Waits for a page, one after the other.
     pub(crate) waits: u32,
 }
@@ -191,6 +218,12 @@ impl Zswap {
         let pool = &self.store.pool;
         let all = [self.store.nr_pages, self.store.nr_pages, pool.nr_zspages()];
         all.iter().zip(OF_SLAB_PAGE).map(|(n, of)| n.div_ceil(of)).sum()
+    }
+
+    /// True if a look at the oldest entry of a group on a node would write it; `None`: there is none.
+    pub(crate) fn oldest_goes(&mut self, memcg: MemcgId, node: NodeId) -> Option<bool> {
+        let head = Some(self.list_of(memcg, node).head).filter(|&h| h != NONE)?;
+        Some(!self.entries.get(SwapSlot(head)).referenced)
     }
 
     /// Looks at the oldest entry of a group on a node, which is the newest then. One that was not

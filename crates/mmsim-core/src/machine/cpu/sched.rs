@@ -32,6 +32,7 @@ use crate::base::rules::Scheduler;
 use crate::base::time::{SimDuration, SimTime};
 use crate::machine::cpu::line::{By, Line, Queued, Virtual};
 use crate::machine::cpu::thread::Entity;
+use crate::memory::WorkerPlace;
 
 /// Tunables, all in nanoseconds.
 #[derive(Clone, Copy, Debug)]
@@ -475,6 +476,26 @@ impl Cpu {
             self.updated = self.clock;
         }
         back
+    }
+
+    /// The place of zswap's worker, which sleeps with a lag, in this line. `None`: nothing runs, or it
+    /// is no line of EEVDF.
+    pub(in crate::machine) fn place_of(&self, lag: i64, now: SimTime) -> Option<WorkerPlace> {
+        let (_, v) = self.current.filter(|_| self.tunables.eevdf)?;
+        let others = self.competing();
+        let passed = now.since(self.updated.min(now)).0 as i64;
+        let ahead = v.runtime + passed - self.average() - passed / others.max(1);
+        Some(WorkerPlace { lag, others, ahead, at: now, ..WorkerPlace::default() })
+    }
+
+    /// Another entity ran for a time amid the step of the current one, which may have lost its turn.
+    pub(in crate::machine) fn was_preempted(&mut self, time: SimDuration) {
+        if let Some((_, v)) = &mut self.current {
+            v.runtime -= time.0 as i64;
+            self.ran -= time.0 as i64;
+            self.protected = i64::MIN;
+            self.resched = Resched::Now;
+        }
     }
 
     /// In the middle of a step: the current entity yields if it is the turn of one that `may` go

@@ -387,7 +387,9 @@ impl Machine {
         let mut freed = 0;
         loop {
             self.mem.start_plug(&mut self.step.plug);
+            self.zswap_worker_may_preempt();
             let out = self.policies.lru.reclaim(&mut self.mem, &req);
+            self.zswap_worker_ran();
             self.mem.end_step();
             if !out.more {
                 self.mem.shrink_split_queues(&mut *self.policies.lru, &req);

@@ -379,7 +379,9 @@ impl Machine {
         }
         let request = self.kswapd_request(n, b);
         self.mem.start_plug(&mut b.plug);
+        self.zswap_worker_may_preempt();
         let out = self.policies.lru.reclaim(&mut self.mem, &request);
+        self.zswap_worker_ran();
         self.mem.end_step();
         if !out.more {
             let priority = out.priority.unwrap_or(request.priority);

@@ -339,3 +339,22 @@ fn nobody_runs_before_it_is_woken() {
         assert_eq!(c.take_next().0, Some(B));
     }
 }
+
+/// By hand: `A` acts for 300 us, of which 200 are zswap's worker's, so 100 are its own. It is at the
+/// average before, and as far ahead of it as its share of the time: half of 100 us.
+#[test]
+fn what_ran_amid_a_step_is_not_the_current_entitys_time() {
+    let mut c = alone(Scheduler::Eevdf, 100);
+    wake_b(&mut c);
+    let before = c.current.expect("A runs").1.runtime;
+    let at = SimTime(c.clock.0 + 100 * US);
+    let place = c.place_of(7, at).expect("A runs");
+    let average = c.average() + 50 * US as i64;
+    assert_eq!((place.lag, place.others), (7, 2));
+    assert_eq!(place.ahead, before + 100 * US as i64 - average);
+    c.clock.0 += 300 * US;
+    c.was_preempted(SimDuration::from_micros(200));
+    c.account(c.clock);
+    assert_eq!(c.current.expect("A runs").1.runtime, before + 100 * US as i64);
+    assert!(alone(Scheduler::Cfs, 100).place_of(7, at).is_none());
+}
