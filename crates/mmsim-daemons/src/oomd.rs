@@ -174,7 +174,7 @@ pub const ACTIONS: [(&str, &str, &[&str]); 6] = [
     ),
     ("kill_by_pg_scan", "rate(stat.pgscan) > 0 and stat.anon > 0", &["rate(stat.pgscan)"]),
     (GOES_ON, "", &[]),
-    ("stop", "", &[]),
+    (STOP, "", &[]),
 ];
 
 /// The plug-in that `biased_swap_kill` is of, and its key then: the share of swap that goes with the
@@ -183,6 +183,8 @@ pub const SWAP_USAGE: &str = "kill_by_swap_usage";
 const BIASED: &str = "swap.current - max(min, low) * meminfo.SwapTotal / meminfo.MemTotal";
 /// The plug-in that does nothing.
 const GOES_ON: &str = "continue";
+/// The plug-in that ends a chain.
+pub const STOP: &str = "stop";
 
 fn ms(time: SimDuration) -> String {
     format!("{}ms", time.0 / 1_000_000)

@@ -24,7 +24,7 @@ use super::tables::{
     EARLYOOM, KUBELET, LMKD, NOHANG, SENPAI, SENPAI_MODES, SIGNALS, STALLS, SYSTEMD_OOMD,
 };
 use super::tasks::in_time;
-use super::watched::{group_named, group_names, groups_like, names};
+use super::watched::{group_named, group_names, groups_like, in_one_list, names};
 use super::workload::TaskSpec;
 use mmsim_base::error::Error;
 use mmsim_base::nearest::nearest;
@@ -264,6 +264,7 @@ fn earlyoom(r: &Reader<'_>) -> Result<Earlyoom, Error> {
         prefer: names(r, "prefer")?,
         avoid: names(r, "avoid")?,
     };
+    in_one_list(r, ("prefer", &earlyoom.prefer), ("avoid", &earlyoom.avoid))?;
     for (key, kill, term) in [
         ("memory-kill", earlyoom.memory_kill, memory_term),
         ("swap-kill", earlyoom.swap_kill, swap_term),
@@ -318,6 +319,7 @@ fn senpai(r: &Reader<'_>, groups: &[String]) -> Result<Senpai, Error> {
 }
 
 fn systemd_oomd(r: &Reader<'_>, groups: &[String]) -> Result<SystemdOomd, Error> {
+    let mut watched = Vec::new();
     let unit = |w: &Reader<'_>| {
         let (memcg, name) = (group_named(w, "memcg", groups)?, w.name("memcg")?);
         let unit = Unit {
@@ -331,18 +333,24 @@ fn systemd_oomd(r: &Reader<'_>, groups: &[String]) -> Result<SystemdOomd, Error>
             let write = "`swap = true` or a `pressure-limit` too";
             return Err(w.error("memcg", "nothing of it is watched", write));
         }
+        if unit.pressure_limit.is_none() && !w.is_default("pressure-duration") {
+            let found = "there is no rule of pressure";
+            return Err(w.error("pressure-duration", found, "a `pressure-limit` too"));
+        }
+        if watched.contains(&memcg) {
+            let found = format!("\"{name}\" is watched twice");
+            return Err(w.error("memcg", found, "all that is watched of it in one entry"));
+        }
+        watched.push(memcg);
         Ok(unit)
     };
     let units = each(r, "watch", &DAEMON_WATCH, unit)?;
     if units.is_empty() {
         return Err(r.error("watch", "it watches nothing", "a unit"));
     }
-    Ok(SystemdOomd {
-        swap_used_limit: r.get("swap-used-limit")?,
-        units,
-        avoid: group_names(r, "avoid", groups)?,
-        omit: group_names(r, "omit", groups)?,
-    })
+    let (avoid, omit) = (group_names(r, "avoid", groups)?, group_names(r, "omit", groups)?);
+    in_one_list(r, ("avoid", &avoid), ("omit", &omit))?;
+    Ok(SystemdOomd { swap_used_limit: r.get("swap-used-limit")?, units, avoid, omit })
 }
 
 fn rules(r: &Reader<'_>, groups: &[String]) -> Result<Vec<Rule>, Error> {

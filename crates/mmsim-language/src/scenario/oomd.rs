@@ -1,12 +1,12 @@
 //! `[[daemon.oomd]]`: rulesets of plug-ins.
 
 use mmsim_core::base::id::{Idx as _, MemcgId, PAGE_SIZE};
-use mmsim_daemons::oomd::{ACTIONS, DETECTORS, Detector, Kill, Ruleset, SWAP_USAGE};
+use mmsim_daemons::oomd::{ACTIONS, DETECTORS, Detector, Kill, Ruleset, STOP, SWAP_USAGE};
 
 use super::fields::{each, one_or_more};
 use super::read::Reader;
 use super::tables::{OOMD, OOMD_DETECTOR, OOMD_KILL};
-use super::watched::{group_named, group_names, groups_like};
+use super::watched::{group_named, group_names, groups_like, in_one_list};
 use mmsim_base::error::Error;
 use mmsim_core::base::time::SimDuration;
 
@@ -37,11 +37,30 @@ fn ruleset(r: &Reader<'_>, groups: &[String]) -> Result<Ruleset, Error> {
     if actions.is_empty() {
         return Err(r.error("kill", "it does nothing", "a plug-in that kills"));
     }
+    chain(r, &actions)?;
     let hook: SimDuration = r.get("hook")?;
     if hook == SimDuration::ZERO && !r.is_default("hook-timeout") {
         return Err(r.error("hook-timeout", "there is no hook to wait for", "a `hook` too"));
     }
     Ok(Ruleset { name, detectors, actions, hook, hook_timeout: r.get("hook-timeout")? })
+}
+
+/// Refuses a chain that never kills, and plug-ins behind a `stop`.
+fn chain(r: &Reader<'_>, actions: &[Kill]) -> Result<(), Error> {
+    let name = |kill: &Kill| ACTIONS[kill.plugin].0;
+    let end = actions.iter().position(|kill| name(kill) == STOP).unwrap_or(actions.len());
+    if let Some(behind) = actions.get(end + 1) {
+        let found = format!("`{}` stands behind `{STOP}` and never acts", name(behind));
+        return Err(r.error("kill", found, format!("`{STOP}` last, or leave it out")));
+    }
+    if actions[..end].iter().all(|kill| ACTIONS[kill.plugin].2.is_empty()) {
+        let found = match end {
+            0 => format!("`{STOP}` comes first, so none kills"),
+            _ => format!("`{}` alone kills no group", name(&actions[0])),
+        };
+        return Err(r.error("kill", found, "a plug-in that kills too"));
+    }
+    Ok(())
 }
 
 fn detector(r: &Reader<'_>, groups: &[String]) -> Result<Detector, Error> {
@@ -97,10 +116,7 @@ fn kill(r: &Reader<'_>, groups: &[String]) -> Result<Kill, Error> {
     }
     let recursive = r.get("recursive")?;
     let (prefer, avoid) = (group_names(r, "prefer", groups)?, group_names(r, "avoid", groups)?);
-    if let Some(both) = avoid.iter().find(|name| prefer.contains(name)) {
-        let found = format!("\"{both}\" is in `prefer` too");
-        return Err(r.error("avoid", found, "it in one of them"));
-    }
+    in_one_list(r, ("prefer", &prefer), ("avoid", &avoid))?;
     Ok(Kill {
         plugin,
         among: if recursive { tops(among, groups) } else { among },

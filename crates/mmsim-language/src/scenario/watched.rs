@@ -57,6 +57,19 @@ pub(super) fn group_names(
     }
 }
 
+/// Refuses a name that stands in both lists, at the second.
+pub(super) fn in_one_list(
+    r: &Reader<'_>,
+    (first, names): (&str, &[String]),
+    (key, others): (&str, &[String]),
+) -> Result<(), Error> {
+    let both = others.iter().find(|name| names.contains(name));
+    both.map_or(Ok(()), |both| {
+        let found = format!("\"{both}\" is in `{first}` too");
+        Err(r.error(key, found, "it in one of them"))
+    })
+}
+
 /// True if a name is like a pattern, in which `*` stands for any characters.
 fn like(name: &str, pattern: &str) -> bool {
     match pattern.split_once('*') {
