@@ -1,7 +1,8 @@
 //! A command list as the work of a task.
 
-use super::{Script, ScriptWorkload};
+use super::{Command, Script, ScriptWorkload};
 use crate::work::{Pages, PlaceInFile, Threads, Work, WorkError};
+use mmsim_core::workload::Op;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -83,6 +84,10 @@ impl Work for ScriptTask {
     }
     fn unfit_for_samples(&self) -> Option<&'static str> {
         Some("its commands name sizes of the machine they are for")
+    }
+    fn makes(&self, such: fn(&Op) -> bool) -> bool {
+        let compacts = |(script, _): (Script, _)| script.commands.contains(&Command::CompactMemory);
+        such(&Op::CompactMemory) && self.parsed().is_ok_and(compacts)
     }
     fn has_to_be_made(&self) -> bool {
         true
