@@ -40,6 +40,7 @@ mod planted;
 mod pools;
 mod reclaim_rules;
 mod removal;
+mod reporting;
 mod rules;
 mod scan_oracle;
 mod scan_zone;
