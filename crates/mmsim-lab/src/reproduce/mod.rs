@@ -116,7 +116,8 @@ families! {
     ], ["ablation": lazyfree::ablation, "garbage": lazyfree::garbage];
     "mglru-file-protection": "mglru", ["evidence/experiments/mglru-file-protection/apps.toml"], [];
     "mglru-refault-distance": "mglru",
-        ["evidence/experiments/mglru-refault-distance/reader.toml"], [];
+        ["evidence/experiments/mglru-refault-distance/reader.toml", "scenarios/throttled-loop.toml"],
+        [];
     "mglru-fio-zipf": "mglru", ["evidence/experiments/mglru-fio-zipf/fio.toml"], [];
     "mglru-6.14-rework": "mglru", ["evidence/experiments/mglru-6.14-rework/reader.toml"], [];
     "compaction-redesign": "compaction-redesign", [

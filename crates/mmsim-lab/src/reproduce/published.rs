@@ -536,7 +536,7 @@ mod tests {
         let cells: usize = p.tables.iter().map(|t| p.cells(t).count()).sum();
         assert_eq!((p.tables.len(), cells), (12, 104));
         let others = (p.claims.len(), p.relations.len(), p.contradictions.len());
-        assert_eq!((others, p.expectations.len()), ((1, 19, 2), 4));
+        assert_eq!((others, p.expectations.len()), ((1, 19, 2), 7));
     }
 
     #[test]

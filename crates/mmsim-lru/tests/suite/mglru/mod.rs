@@ -2,7 +2,6 @@
 
 mod borrowed;
 mod reworked;
-mod throttled;
 mod twin;
 mod witness;
 mod worked_examples;
