@@ -205,10 +205,37 @@ fn one_setting(group: &Group<'_>) -> Option<String> {
     let each: Vec<String> = group.variants[1..]
         .iter()
         .filter_map(of)
-        .map(|(name, s)| format!("in `{name}`, `{}` ({}, not {})", s.name, s.b, s.a))
+        .map(|(name, s)| {
+            let [a, b] = parts_that_differ(&s.a, &s.b);
+            format!("in `{name}`, `{}` ({b}, not {a})", s.name)
+        })
         .collect();
     (!each.is_empty())
         .then(|| format!("A single setting differs from `{}`: {}.", first.name, each.join("; ")))
+}
+
+/// Length from which on a list is shown without what it has in common with another.
+const LONG: usize = 80;
+
+/// Two values for people. Of long lists, the first and last elements that are equal are left out.
+fn parts_that_differ(a: &str, b: &str) -> [String; 2] {
+    let elements = |text: &str| -> Option<Vec<String>> {
+        let list = text.strip_prefix('[')?.strip_suffix(']')?;
+        (text.len() > LONG).then(|| list.split(", ").map(str::to_string).collect())
+    };
+    let (Some(x), Some(y)) = (elements(a), elements(b)) else { return [a.into(), b.into()] };
+    let equal = |pairs: &mut dyn Iterator<Item = (&String, &String)>| {
+        pairs.take_while(|(x, y)| x == y).count()
+    };
+    let begin = equal(&mut x.iter().zip(&y));
+    let end = equal(&mut x[begin..].iter().rev().zip(y[begin..].iter().rev()));
+    let shown = |of: &[String]| {
+        let dots = |n: usize| (n > 0).then(|| "..".to_string());
+        let middle = of[begin..of.len() - end].iter().cloned();
+        let all: Vec<String> = dots(begin).into_iter().chain(middle).chain(dots(end)).collect();
+        format!("[{}]", all.join(", "))
+    };
+    [shown(&x), shown(&y)]
 }
 
 #[cfg(test)]
@@ -369,6 +396,20 @@ mod tests {
         assert_eq!(say(&report)[0], "Not compared, as no run did all its work: `b`.");
         report.runs.pop();
         assert_eq!(say(&report), ["Not compared, as no run did all its work: `b`."]);
+    }
+
+    #[test]
+    fn long_lists_are_shown_where_they_differ() {
+        let list = |middle: &str| {
+            let many = |n: usize| vec!["\"step\""; n].join(", ");
+            format!("[{}, {middle}, {}]", many(9), many(9))
+        };
+        let shown = parts_that_differ(&list("1"), &list("2, 3"));
+        assert_eq!(shown, ["[.., 1, ..]", "[.., 2, 3, ..]"]);
+        assert_eq!(parts_that_differ("[1, 2]", "[1, 3]"), ["[1, 2]", "[1, 3]"]);
+        assert_eq!(parts_that_differ("60", "100"), ["60", "100"]);
+        let longer = parts_that_differ(&list("1"), &list("1, 1"));
+        assert_eq!(longer, ["[.., ..]", "[.., 1, ..]"]);
     }
 
     #[test]
