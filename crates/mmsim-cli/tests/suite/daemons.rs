@@ -47,6 +47,26 @@ fn acts_are_on_the_time_line_and_compared() {
     assert!(csv.contains(",memory_stat,work/b.pgfault,"), "{csv}");
 }
 
+/// The report has a line for each run with the first act, or the OOM killer's first kill, beside what it
+/// cost. Without daemons there is no such table.
+#[test]
+fn first_acts_are_a_table() {
+    let variants = "[[variant]]\nname = \"kernel\"\n[[variant]]\nname = \"rules\"\nset = { daemon = [{ \
+                    name = \"watcher\", resident = \"64KiB\", rule = [{ every = \"100ms\", when = \
+                    \"meminfo.MemAvailable < 16MiB\", victim = { among = \"processes\", by = \
+                    [\"largest rss\"] }, do = { signal = \"SIGKILL\" } }] }] }\n";
+    let f = Folder::with("s.toml", format!("{MACHINE}{variants}"));
+    f.write("kernel.toml", MACHINE);
+    let table = done(&f, "$M run s.toml 2>errors");
+    let acts = table.split_once("\nfirst acts\n").map_or("", |t| t.1);
+    let line = |begin: &str| acts.lines().find(|l| l.starts_with(begin)).unwrap_or_default();
+    assert!(line("kernel ").contains("OOM killer") && line("kernel ").ends_with('-'), "{table}");
+    let rules: Vec<&str> = line("rules ").split_whitespace().collect();
+    assert_eq!(rules[1..3], ["watcher", "SIGKILL"], "{table}");
+    assert!(rules[3].starts_with("hog-") && rules.len() == 8, "{table}");
+    assert!(!done(&f, "$M run kernel.toml 2>errors").contains("first acts"));
+}
+
 /// Commands run a module as the program of a daemon; one that goes wrong is one error and exit code 2.
 #[test]
 fn modules_are_programs_of_daemons() {

@@ -23,6 +23,7 @@ pub use sweep::{Shown, of_store, sweep};
 pub use width::Width;
 use width::{GAP, glued};
 
+mod acts;
 mod colour;
 mod short;
 mod sweep;
@@ -183,7 +184,7 @@ pub fn of_report(report: &Report, shown: &Shown, width: Width) -> String {
         () if axes => sweep(report, shown, width),
         () => short::report(report, shown, width),
     };
-    table + &near(&nearness::of_runs(&report.runs), width)
+    table + &acts::first(report, width) + &near(&nearness::of_runs(&report.runs), width)
 }
 
 /// Known errors of kernels and policies, a line each.
