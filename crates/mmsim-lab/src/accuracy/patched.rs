@@ -125,6 +125,7 @@ pub(super) fn verdicts(figures: &[Figure]) -> Vec<Verdict> {
                 p90: None,
                 worst: None,
                 median_limit: f64::INFINITY,
+                by_range: false,
                 worst_limit: f64::INFINITY,
                 few: 0,
                 missed,

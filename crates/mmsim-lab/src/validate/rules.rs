@@ -5,7 +5,9 @@
 //! counted at least [`MANY`] events, the relative error against its mean counts: the median over an
 //! experiment's cells has to stay below one figure and every single cell below another, which is
 //! the rule's or the spread of the recording itself, whichever is larger, for no model can be
-//! closer to a kernel than the kernel is to itself. Where fewer events were counted, none included,
+//! closer to a kernel than the kernel is to itself. For the same reason some rules (`own-range`) count a
+//! value within the recorded range of its cell as no error in the median. A verdict that holds by that
+//! alone says so ([`Verdict::by_range`]), and reports count such verdicts apart. Where fewer events were counted, none included,
 //! a relative error says little: there the simulated value has to lie in the recorded range widened
 //! by [`ROOM`] events.
 //!
@@ -63,6 +65,9 @@ struct Rule {
     median: f64,
     /// Largest absolute relative error, unless the recording spreads more; infinite: any.
     worst: f64,
+    /// In the median a value within the recorded range of its cell counts as no error.
+    #[serde(default)]
+    own_range: bool,
     /// Only points that have this in their names.
     #[serde(default)]
     points_with: Option<String>,
@@ -128,6 +133,10 @@ pub struct Verdict {
     pub worst: Option<f64>,
     /// Limit of the median.
     pub median_limit: f64,
+    /// The median is above its limit, and is not if values within the recorded ranges of their
+    /// cells count as no error.
+    #[serde(default)]
+    pub by_range: bool,
     /// Limit of each where the recording spreads less; infinite: only the median is judged.
     #[serde(deserialize_with = "or_infinite")]
     pub worst_limit: f64,
@@ -197,6 +206,11 @@ impl Cell<'_> {
         }
     }
 
+    /// The simulated value, or the recorded mean where that is within the recorded range.
+    fn beyond_range(&self) -> f64 {
+        if (self.min..=self.max).contains(&self.simulated) { self.recorded } else { self.simulated }
+    }
+
     fn error(&self, many: f64) -> Option<f64> {
         (self.recorded >= many).then(|| (self.simulated - self.recorded).abs() / self.recorded)
     }
@@ -221,6 +235,11 @@ impl Cell<'_> {
 }
 
 impl Verdict {
+    /// True if it is met, and would not be without the recorded ranges.
+    pub fn met_by_range(&self) -> bool {
+        self.met && self.by_range
+    }
+
     /// Limit of each error, for people.
     pub fn worst_limit(&self) -> String {
         match self.worst_limit.is_finite() {
@@ -405,6 +424,10 @@ fn verdict(
     };
     let errors = |q| Claim { over: Over::Quantile(q), ..close }.judge(&simulated, &recorded);
     let median = errors(0.5);
+    let beyond = column(|c| c.beyond_range());
+    let beyond = Claim { over: Over::Quantile(0.5), ..close }.judge(&beyond, &recorded);
+    let holds = median.as_ref().is_none_or(|v| v.holds);
+    let in_range = holds || rule.own_range && beyond.is_none_or(|v| v.holds);
     let mut misses: Vec<Miss> = cells
         .iter()
         .filter_map(|c| {
@@ -431,10 +454,11 @@ fn verdict(
         p90: errors(0.9).map(|v| v.value),
         worst: errors(1.0).map(|v| v.value),
         median_limit: rule.median,
+        by_range: in_range && !holds,
         worst_limit: rule.worst,
         few: (cells.len() - far.len()) as u64,
         missed: misses.len() as u64,
-        met: misses.is_empty() && median.is_none_or(|v| v.holds),
+        met: misses.is_empty() && in_range,
         misses,
     }
 }

@@ -45,6 +45,28 @@ fn a_cell_may_be_as_far_off_as_the_rule_or_the_recording() {
     assert_eq!(of(&[once], "pswpin").missed, 1);
 }
 
+/// Three cells of a counter of groups whose goal is 2 %, each 5 % off. If repetitions of the kernel lie
+/// 10 % apart in two of them, half of the cells are as close as the kernel to itself; in one of them,
+/// they are not. A value beyond the range is as far off as it is. Other rules have no such range.
+#[test]
+fn the_range_of_repetitions_is_the_goal_of_a_median() {
+    let judge = |(experiment, counter): (&str, &str), wide: usize, simulated: f64| {
+        let cell = |n: usize| {
+            let range = if n < wide { [1000.0, 940.0, 1060.0] } else { [1000.0; 3] };
+            row(experiment, &format!("p{n}"), counter, range, simulated)
+        };
+        let v = of(&[cell(0), cell(1), cell(2)], counter);
+        assert_eq!(v.median, Some((simulated - 1000.0).abs() / 1000.0), "the plain error is shown");
+        (v.met, v.met_by_range())
+    };
+    let judged = |wide, simulated| judge(("tree-level", "memory.swap.current"), wide, simulated);
+    assert_eq!(judge(("zipf-anon", "pswpin"), 2, 1050.0), (false, false));
+    assert_eq!(judged(2, 1050.0), (true, true));
+    assert_eq!(judged(1, 1050.0), (false, false));
+    assert_eq!(judged(2, 1019.0), (true, false));
+    assert_eq!(judged(2, 930.0), (false, false));
+}
+
 #[test]
 fn few_events_have_the_recorded_range_and_some_room() {
     let at = |simulated| {
