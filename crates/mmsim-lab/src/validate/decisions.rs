@@ -5,7 +5,9 @@
 //! Each is checked in two ways. Does the model set out to scan the same, given the same? That is
 //! replayed call by call, from recorded inputs. And does the same come of it? For that the point
 //! runs in the whole machine, and its calls are paired with the recorded ones in order: those of
-//! kswapd and of direct reclaim each for themselves, by phase and priority.
+//! kswapd and of direct reclaim each for themselves, by phase and priority. Where a point was recorded
+//! anew with the tick at another time, the kernel's own calls are paired in the same way: no model can
+//! be nearer to a kernel than that.
 
 mod alike;
 mod recording;
@@ -49,6 +51,48 @@ pub struct Decisions {
     pub recordings: Vec<DecisionRow>,
     /// One entry for each kernel and LRU, then one of all.
     pub summary: Vec<DecisionSummary>,
+    /// One entry for each recording of a point that was recorded anew.
+    #[serde(default)]
+    pub own: Vec<OwnRow>,
+}
+
+/// A recording, paired with one of the same kernel at another tick or with other free memory.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct OwnRow {
+    /// The experiment.
+    pub experiment: String,
+    /// The point.
+    pub point: String,
+    /// The point that it was recorded anew as.
+    pub anew: String,
+    /// Calls of the recording that scan.
+    pub calls: u64,
+    /// The pairs with the other recording, then those with the model.
+    pub pairs: [PairCounts; 2],
+}
+
+/// Numbers of pairs.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct PairCounts {
+    /// Calls with a partner.
+    pub paired: u64,
+    /// Pairs with results within 10 % or [`ROOM`] pages of each other.
+    pub near: u64,
+    /// Pairs with the same results.
+    pub equal: u64,
+}
+
+impl PairCounts {
+    fn of(pairs: &[PairRow]) -> PairCounts {
+        let count = |is: &dyn Fn(&PairRow) -> bool| pairs.iter().filter(|p| is(p)).count() as u64;
+        PairCounts {
+            paired: count(&|p| p.simulated.is_some()),
+            near: count(&PairRow::near),
+            equal: count(&|p| p.simulated == Some(p.recorded)),
+        }
+    }
 }
 
 /// One recording, replayed.
@@ -134,7 +178,7 @@ pub struct DecisionSummary {
 }
 
 impl Decisions {
-    fn new(recordings: Vec<DecisionRow>) -> Decisions {
+    fn new(recordings: Vec<DecisionRow>, own: Vec<OwnRow>) -> Decisions {
         let mut keys: Vec<(String, String)> =
             recordings.iter().map(|r| (r.kernel.clone(), r.lru.clone())).collect();
         keys.sort();
@@ -164,6 +208,7 @@ impl Decisions {
             schema: SCHEMA,
             recordings,
             summary,
+            own,
         }
     }
 
@@ -260,7 +305,24 @@ pub fn of_files(
         read.push((recording, calls, point));
     }
     let rows = runner(jobs).each(&read, |_, (r, calls, p)| r.replayed(calls, p))?;
-    Ok(Decisions::new(rows))
+    let own = read.iter().zip(&rows).flat_map(|((base, calls, p), row)| {
+        let series = p.kernel_series();
+        let is_anew = move |other: &&(Recording, Vec<Call>, &Point)| {
+            let of = |r: &Recording| (r.kernel.clone(), r.lru.clone(), r.experiment.clone());
+            let stem = Point::recorded_anew(Point::stem(&other.0.point, &series));
+            of(&other.0) == of(base) && stem == Some(Point::stem(&base.point, &series))
+        };
+        let beside = move |other: &(Recording, Vec<Call>, &Point)| OwnRow {
+            experiment: base.experiment.clone(),
+            point: base.point.clone(),
+            anew: other.0.point.clone(),
+            calls: row.calls,
+            pairs: [base.beside(calls, &other.0, &other.1), PairCounts::of(&row.pairs)],
+        };
+        read.iter().filter(is_anew).map(beside)
+    });
+    let own = own.collect();
+    Ok(Decisions::new(rows, own))
 }
 
 impl Recording {
@@ -285,7 +347,7 @@ impl Recording {
         let simulated = simulated(m, &self.phases);
         let recorded: Vec<&Call> = calls.iter().filter(|c| c.scans()).collect();
         let pairs = self.paired(&recorded, &simulated);
-        let of = |is: &dyn Fn(&PairRow) -> bool| pairs.iter().filter(|p| is(p)).count() as u64;
+        let PairCounts { paired, near, equal } = PairCounts::of(&pairs);
         Ok(DecisionRow {
             experiment: self.experiment.clone(),
             point: self.point.clone(),
@@ -296,12 +358,26 @@ impl Recording {
             first_other,
             calls: recorded.len() as u64,
             simulated_calls: simulated.len() as u64,
-            paired: of(&|p| p.simulated.is_some()),
-            near: of(&PairRow::near),
-            equal: of(&|p| p.simulated == Some(p.recorded)),
+            paired,
+            near,
+            equal,
             first_parting: pairs.iter().find(|p| !p.near()).map(|p| self.parting(p)),
             pairs,
         })
+    }
+
+    /// The calls of this recording, paired with those of another one of the same kernel.
+    fn beside(&self, calls: &[Call], other: &Recording, others: &[Call]) -> PairCounts {
+        let scans =
+            |calls: &[Call]| calls.iter().filter(|c| c.scans()).copied().collect::<Vec<_>>();
+        let phase = |c: &Call| self.phases.iter().position(|p| *p == other.phases[c.phase]);
+        let as_model = |c: &Call| {
+            let Call { kswapd, priority, result, .. } = *c;
+            Some(Simulated { phase: phase(c)?, kswapd, priority, result })
+        };
+        let others: Vec<Simulated> = scans(others).iter().filter_map(as_model).collect();
+        let own = scans(calls);
+        PairCounts::of(&self.paired(&own.iter().collect::<Vec<_>>(), &others))
     }
 
     /// Recorded calls in their order, each with the model's next one of the same phase, reclaimer and

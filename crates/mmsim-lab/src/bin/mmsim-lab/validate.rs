@@ -95,11 +95,29 @@ fn decisions_table(d: &Decisions) -> String {
     };
     out + "\n"
         + &table::grid(Some(&header), d.summary.iter().map(row), 2)
+        + &kernel_beside_itself(d)
         + &format!(
             "\nAlike: from what the kernel was given, the model sets out to scan exactly as much, or ages \
          as well.\nNear: what the call scans and evicts is within 10 % or {ROOM} pages of the model's next call of that\n\
          phase, reclaimer and priority.\n"
         )
+}
+
+/// Shares of pairs of a kernel with itself at another tick, and with the model.
+fn kernel_beside_itself(d: &Decisions) -> String {
+    if d.own.is_empty() {
+        return String::new();
+    }
+    let header = ["recorded at two ticks", "pairs with", "calls", "paired", "near", "equal"];
+    let rows = d.own.iter().flat_map(|own| {
+        ["the kernel", "the model"].into_iter().zip(own.pairs).map(|(with, pairs)| {
+            let share = |n: u64| format!("{:.1} %", n as f64 / own.calls.max(1) as f64 * 100.0);
+            let shares = [pairs.paired, pairs.near, pairs.equal].map(share);
+            let names = [own.point.clone(), with.to_string(), grouped(own.calls as f64)];
+            names.into_iter().chain(shares).collect::<Vec<_>>()
+        })
+    });
+    format!("\n{}", table::grid(Some(&header), rows, 2))
 }
 
 /// Missed demands, in a few words each.
