@@ -8,9 +8,10 @@ use crate::record::Vmstat;
 const PAGE: u64 = 4096;
 
 /// Sizes in `memory.stat` that are recorded, besides its counters.
-const SIZES: [&str; 11] = [
+const SIZES: [&str; 12] = [
     "anon",
     "file",
+    "shmem",
     "inactive_anon",
     "active_anon",
     "inactive_file",

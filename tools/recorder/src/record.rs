@@ -27,13 +27,16 @@ use crate::groups::{Group, Groups};
 use crate::zones::Zone;
 
 /// Values that are recorded at the end of a phase.
-pub const GAUGES: [&str; 16] = [
+pub const GAUGES: [&str; 19] = [
     "nr_free_pages",
     "nr_inactive_anon",
     "nr_active_anon",
     "nr_inactive_file",
     "nr_active_file",
     "nr_unevictable",
+    "nr_shmem",
+    "nr_file_pages",
+    "nr_mapped",
     "nr_page_table_pages",
     "nr_slab_reclaimable",
     "nr_slab_unreclaimable",

@@ -99,6 +99,12 @@ pub enum Command {
         region: usize,
         pages: usize,
     },
+    /// Maps a file of the machine's tmpfs, to read and to write.
+    Shmem {
+        region: usize,
+        name: String,
+        pages: usize,
+    },
     Mount {
         kind: String,
         device: String,
@@ -320,6 +326,10 @@ impl Known {
     fn region(&self, r: usize) -> Result<usize, String> {
         self.regions.get(&r).copied().ok_or_else(|| format!("there is no region {r}"))
     }
+    fn map(&mut self, region: usize, pages: usize) -> Result<(), String> {
+        let there = self.regions.insert(region, pages);
+        there.map_or(Ok(()), |_| Err(format!("there is a region {region} already")))
+    }
     fn within(&self, p: Pages) -> Result<Pages, String> {
         let n = self.region(p.region)?;
         if p.at + p.count > n {
@@ -469,22 +479,22 @@ impl<'a> Words<'a> {
     /// Commands that map regions, change or drop them. `None`: it is none of them.
     fn of_region(&mut self, name: &str, known: &mut Known) -> Result<Option<Command>, String> {
         Ok(Some(match name {
-            "anon" => {
+            "anon" | "shmem" => {
                 let region = self.number("the region")?;
+                let file = if name == "shmem" { Some(self.word("the name")?) } else { None };
                 let pages = self.size("the number of pages")?;
-                if known.regions.insert(region, pages).is_some() {
-                    return Err(format!("there is a region {region} already"));
+                known.map(region, pages)?;
+                match file.map(str::to_string) {
+                    Some(name) => Command::Shmem { region, name, pages },
+                    None => Command::Anon { region, pages },
                 }
-                Command::Anon { region, pages }
             }
             "file" => {
                 let region = self.number("the region")?;
                 let path = self.word("the path")?.to_string();
                 let pages = self.size("the number of pages")?;
                 let random = self.one_of("the advice", &[("normal", false), ("random", true)])?;
-                if known.regions.insert(region, pages).is_some() {
-                    return Err(format!("there is a region {region} already"));
-                }
+                known.map(region, pages)?;
                 Command::File { region, path, pages, random }
             }
             "unmap" => {
@@ -523,6 +533,7 @@ impl<'a> Words<'a> {
                     ("pageout", Advice::Pageout),
                     ("free", Advice::Free),
                     ("dontneed", Advice::Dontneed),
+                    ("remove", Advice::Remove),
                 ];
                 Command::Madvise { pages, advice: self.one_of("the advice", &all)? }
             }

@@ -212,6 +212,9 @@ fn one(command: &Command, state: &mut State) -> Result<(), String> {
         Command::File { region, path, pages, random } => {
             regions.insert(*region, Mapping::of_file(path, *pages, *random)?);
         }
+        Command::Shmem { region, name, pages } => {
+            regions.insert(*region, Mapping::of_tmpfs(name, *pages)?);
+        }
         Command::Unmap { region } => drop(regions.remove(region)),
         Command::Contents { region, bytes } => {
             regions.get_mut(region).ok_or("no such region")?.draws(bytes);

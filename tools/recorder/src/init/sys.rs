@@ -252,6 +252,30 @@ impl Mapping {
         all.file = Some(file);
         Ok(all)
     }
+    /// n pages of a file of a tmpfs, which is made as both are asked for first, mapped at 2 MiB to
+    /// read and to write.
+    pub fn of_tmpfs(name: &str, n: usize) -> Result<Mapping, String> {
+        const FOLDER: &str = "/shm";
+        if !std::path::Path::new(FOLDER).exists() {
+            mount_device("tmpfs", "tmpfs", FOLDER, "size=100%")?;
+        }
+        let path = format!("{FOLDER}/{name}");
+        let opened =
+            File::options().read(true).write(true).create(true).truncate(false).open(&path);
+        let file = opened.map_err(|e| format!("{path}: {e}"))?;
+        let length = file.metadata().map_err(|e| format!("{path}: {e}"))?.len();
+        file.set_len(length.max((n * PAGE) as u64)).map_err(|e| format!("{path}: {e}"))?;
+        let mut all = Mapping::aligned(n)?;
+        let prot = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_SHARED | libc::MAP_FIXED;
+        // SAFETY: in the place of untouched pages of our own.
+        let p = unsafe { libc::mmap(all.start.cast(), n * PAGE, prot, flags, file.as_raw_fd(), 0) };
+        if p == libc::MAP_FAILED {
+            return Err(format!("mmap of {path}: {}", Error::last_os_error()));
+        }
+        all.file = Some(file);
+        Ok(all)
+    }
     /// Reads 64 bytes at a page's offset through the descriptor.
     pub fn pread(&self, page: usize) -> Result<(), String> {
         let file = self.file.as_ref().ok_or("a region of anonymous memory has no descriptor")?;
@@ -388,8 +412,9 @@ impl Mapping {
             Advice::Pageout => libc::MADV_PAGEOUT,
             Advice::Free => libc::MADV_FREE,
             Advice::Dontneed => libc::MADV_DONTNEED,
+            Advice::Remove => libc::MADV_REMOVE,
         };
-        // SAFETY: the pages are of the mapping; neither advice changes contents.
+        // SAFETY: the pages are of the mapping, and nothing in this program refers to them.
         let r = unsafe { libc::madvise(self.at(first).cast(), count * PAGE, advice) };
         checked("madvise", r.into())
     }

@@ -11,6 +11,8 @@ pub enum Advice {
     Free,
     /// `MADV_DONTNEED`.
     Dontneed,
+    /// `MADV_REMOVE`.
+    Remove,
 }
 
 /// Advice of `posix_fadvise`.
