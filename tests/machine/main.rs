@@ -45,6 +45,7 @@ mod rules;
 mod scan_oracle;
 mod scan_zone;
 mod series;
+mod shmem;
 mod steps;
 mod stuck;
 mod support;

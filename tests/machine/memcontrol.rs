@@ -38,7 +38,7 @@ struct Steps(std::vec::IntoIter<Op>);
 
 impl Workload for Steps {
     fn files(&self) -> Vec<FileSpec> {
-        vec![FileSpec { name: "file".into(), pages: mb(200) }]
+        vec![FileSpec::new("file", mb(200))]
     }
     fn fill(&mut self, _: &WorkloadCx, _: &mut Rng, ops: &mut Vec<Op>) {
         ops.extend(self.0.next());

@@ -27,7 +27,7 @@ struct Scripted {
 
 impl Workload for Scripted {
     fn files(&self) -> Vec<FileSpec> {
-        vec![FileSpec { name: "file".into(), pages: FILE_PAGES }]
+        vec![FileSpec::new("file", FILE_PAGES)]
     }
     fn phases(&self) -> Vec<String> {
         (0..self.phases).map(|i| i.to_string()).collect()

@@ -262,7 +262,7 @@ impl Drawn {
 
 impl Workload for Drawn {
     fn files(&self) -> Vec<FileSpec> {
-        (0..FILES).map(|i| FileSpec { name: format!("file{i}"), pages: FILE_PAGES }).collect()
+        (0..FILES).map(|i| FileSpec::new(format!("file{i}"), FILE_PAGES)).collect()
     }
     fn phases(&self) -> Vec<String> {
         vec!["drawn".into()]

@@ -9,7 +9,7 @@ use crate::config::{AsyncSources, SkipMark};
 use mmsim_core::base::id::Pfn;
 use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::vmstat::VmEvent;
-use mmsim_core::phys::frames::{FrameKind, ORDER_MASK, flag};
+use mmsim_core::phys::frames::{ORDER_MASK, flag};
 use mmsim_core::phys::gfp::GfpFlags;
 use mmsim_core::policy::compaction::MigrateMode;
 
@@ -89,7 +89,7 @@ impl CompactControl<'_> {
             stays |= flag::WRITEBACK;
         }
         // Files may need locks that a caller without file systems holds.
-        let of_file = bits & 0xf == FrameKind::File as u32 || bits & flag::SWAPCACHE != 0;
+        let of_file = self.with.mem.frames.is_of_file(page) || bits & flag::SWAPCACHE != 0;
         let may = self.with.req.flags.has(GfpFlags::FS) || !of_file;
         let sync = self.with.req.mode == MigrateMode::Sync;
         let may = may && (sync || !self.with.mem.is_of_ramfs(page));

@@ -12,8 +12,9 @@
 use crate::backing::Shadow;
 use crate::backing::shadow_queue::{ShadowQueue, Since};
 use crate::backing::shares::Shares;
-use crate::base::id::{DiskId, FileId, Idx as _, IndexVec, MemcgId, PageIdx};
+use crate::base::id::{AsId, DiskId, FileId, Idx as _, IndexVec, MemcgId, PageIdx};
 use crate::base::time::SimTime;
+use crate::workload::{RegionId, ShmemSpec};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Readahead state of an open file.
@@ -67,6 +68,21 @@ pub struct File {
     pub ramfs: bool,
     /// The disk that it lies on.
     pub disk: DiskId,
+    /// It is an object of shared memory.
+    pub shmem: Option<Shmem>,
+}
+
+/// State of an object of shared memory.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shmem {
+    /// What was asked for.
+    pub spec: ShmemSpec,
+    /// Pages that it has, in memory or in swap.
+    pub used: u32,
+    /// Mappings of it.
+    pub mappings: u32,
+    /// A region that maps it from a page on: by the process's law its pages compress.
+    pub mapper: Option<(AsId, RegionId, u32)>,
 }
 
 /// The pages of files that are charged to one group: what its writeback domain counts.
@@ -128,8 +144,10 @@ pub struct Files {
     pub nr_dirty: u64,
     /// File folios under write.
     pub nr_writeback: u64,
-    /// Pages in the cache.
+    /// Pages in the cache, without shared memory.
     pub nr_cached: u64,
+    /// Pages of shared memory (`NR_SHMEM`).
+    pub nr_shmem: u64,
     by_name: BTreeMap<String, FileId>,
     tree: Vec<TreeNode>,
     nodes: u64,
@@ -181,6 +199,7 @@ impl Files {
             nr_dirty: 0,
             nr_writeback: 0,
             nr_cached: 0,
+            nr_shmem: 0,
             by_name: BTreeMap::new(),
             tree: Vec::new(),
             nodes: 0,
@@ -241,6 +260,30 @@ impl Files {
         self.nr_cached -= 1;
         self.groups[m].cached -= 1;
     }
+    /// A page of shared memory is in memory; `new`: it was not in swap before.
+    pub(crate) fn shmem_enters(&mut self, file: FileId, page: PageIdx, new: bool) {
+        self.nr_shmem += 1;
+        if new {
+            self.node_enter(page, false);
+            self.shmem_of(file).used += 1;
+        }
+    }
+    /// A page of shared memory is no longer in memory; `gone`: nor in swap.
+    pub(crate) fn shmem_leaves(&mut self, file: FileId, page: PageIdx, gone: bool) {
+        self.nr_shmem -= 1;
+        if gone {
+            self.shmem_gone(file, page);
+        }
+    }
+    /// A page of shared memory has no contents any more.
+    pub(crate) fn shmem_gone(&mut self, file: FileId, page: PageIdx) {
+        self.node_leave(page, false, Since::default());
+        self.shmem_of(file).used -= 1;
+    }
+    /// The state of an object of shared memory.
+    pub(crate) fn shmem_of(&mut self, file: FileId) -> &mut Shmem {
+        self.files[file].shmem.as_mut().expect("an object of shared memory")
+    }
     /// A page of a group became dirty.
     pub(crate) fn dirtied(&mut self, disk: DiskId, m: MemcgId, page: PageIdx, now: SimTime) {
         self.nr_dirty += 1;
@@ -297,6 +340,7 @@ impl Files {
             ra,
             ramfs: false,
             disk: DiskId(0),
+            shmem: None,
         });
         self.by_name.insert(name, id);
         id

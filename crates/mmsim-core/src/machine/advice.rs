@@ -50,6 +50,14 @@ impl Machine {
                 self.mem.zap_pages(&mut *self.policies.lru, PageIdx(range.start), run.count, id);
                 self.mem.settle_kernel();
             }
+            Advice::Remove => {
+                if let VmaKind::Shmem { file, offset } = vma.kind
+                    && !locked
+                {
+                    let first = offset + range.start - vma.start.0;
+                    self.remove_shmem(file, first..first + run.count);
+                }
+            }
             Advice::Free if anon && !locked => {
                 self.mem.lru_drain(&mut *self.policies.lru);
                 if self.record.accesses {
@@ -150,13 +158,22 @@ impl Machine {
             self.read_what_is_needed(tid, at, range.end - range.start);
             return Ok(());
         }
-        while range.start + self.work.threads[tid].progress.done < range.end {
-            let page = PageIdx(range.start + self.work.threads[tid].progress.done);
+        // The entries of shared memory are in its object.
+        let (start, at) = match self.mem.virt.spaces.vma(id).kind {
+            VmaKind::Shmem { file, offset } => {
+                let start = self.mem.virt.spaces.vma(id).start.0;
+                let base = self.mem.cache.files[file].base.0;
+                (range.start, base + offset + (range.start - start))
+            }
+            _ => (range.start, range.start),
+        };
+        while start + self.work.threads[tid].progress.done < range.end {
+            let page = PageIdx(at + self.work.threads[tid].progress.done);
             if let Some(slot) = self.mem.virt.pages.swap_entry(page) {
                 let swap = self.mem.swap.as_ref().expect("a swap entry without swap");
                 if !matches!(swap.cached(slot), Cached::Folio(_)) {
                     let pfn = self.alloc_user(tid).frame()?;
-                    self.enter_swapcache(pfn, slot, Some(page), id, false);
+                    self.enter_swapcache(pfn, slot, Some(page), Some(id), false);
                     self.submit_swap_reads(&[(slot, pfn)]);
                     self.queue_io();
                 }

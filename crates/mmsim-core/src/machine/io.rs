@@ -251,7 +251,7 @@ impl Machine {
             } else if reads_on {
                 let end = match kind {
                     VmaKind::File { offset, .. } => offset + pages,
-                    VmaKind::Anon | VmaKind::HugeTlb => unreachable!("{vma:?} maps no file"),
+                    _ => unreachable!("{vma:?} maps no file"),
                 };
                 let size = max.min(end - index);
                 (ra.start, ra.size, ra.async_size) = (index, size, 0);

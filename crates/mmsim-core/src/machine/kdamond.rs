@@ -289,7 +289,7 @@ impl Machine {
         };
         self.mem.frames.set_memcg(pfn, memcg);
         self.mem.memcgs.charge(memcg, 1);
-        self.enter_swapcache(pfn, slot, Some(page), vma, false);
+        self.enter_swapcache(pfn, slot, Some(page), Some(vma), false);
         self.submit_swap_reads(&[(slot, pfn)]);
         self.queue_io();
         true

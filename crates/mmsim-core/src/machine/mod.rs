@@ -126,13 +126,13 @@ impl Machine {
         };
         m.queue_groups();
         // One name is one file, as large as anybody wants it.
-        let mut files: BTreeMap<String, (u32, DiskId)> = BTreeMap::new();
+        let mut files: BTreeMap<String, (FileSpec, DiskId)> = BTreeMap::new();
         for (t, f) in tasks.iter().flat_map(|t| t.files().map(move |f| (t, f))) {
             let disk = t.disks.of(&f.name);
             assert!(disk.index() < m.mem.cache.disks.len(), "{}: there is no {disk}", f.name);
-            let (pages, on) = files.entry(f.name.clone()).or_insert((0, disk));
+            let (all, on) = files.entry(f.name.clone()).or_insert((f.clone(), disk));
             assert_eq!(*on, disk, "{} lies on one disk", f.name);
-            *pages = f.pages.max(*pages);
+            all.pages = f.pages.max(all.pages);
         }
         if let Some(swap) = &mut m.mem.swap {
             tasks
@@ -140,8 +140,8 @@ impl Machine {
                 .filter_map(TaskConfig::contents_shrink)
                 .for_each(|s| swap.expect_contents(s));
         }
-        for (name, (pages, disk)) in files {
-            let file = m.mem.open_file(&name, pages);
+        for (spec, disk) in files.into_values() {
+            let file = m.mem.open(&spec);
             m.mem.cache.files[file].disk = disk;
         }
         for t in tasks {
@@ -185,11 +185,11 @@ impl Machine {
         for (i, workload) in t.threads.into_iter().enumerate() {
             if i == 0 {
                 task.phases = workload.phases();
-                for FileSpec { name, pages } in workload.files() {
-                    let there = self.mem.cache.files.open(&name).is_some();
-                    let file = self.mem.open_file(&name, pages);
+                for spec in workload.files() {
+                    let there = self.mem.cache.files.open(&spec.name).is_some();
+                    let file = self.mem.open(&spec);
                     if !there {
-                        self.mem.cache.files[file].disk = disks.of(&name);
+                        self.mem.cache.files[file].disk = disks.of(&spec.name);
                     }
                     task.files.push(file);
                 }

@@ -145,6 +145,13 @@ impl Machine {
         let (kind, pages) = match kind {
             MapKind::Anon => (VmaKind::Anon, pages),
             MapKind::HugeTlb => (VmaKind::HugeTlb, pages.next_multiple_of(GROUP_PAGES)),
+            MapKind::Shmem { file, offset } => {
+                let file = self.file_of(tid, file.0);
+                let shmem = self.mem.cache.files.shmem_of(file);
+                shmem.mappings += 1;
+                shmem.mapper.get_or_insert((space, region, offset));
+                (VmaKind::Shmem { file, offset }, pages)
+            }
             MapKind::File { file, offset, shared } => {
                 let file = self.file_of(tid, file.0);
                 flags.noreuse = self.mem.cache.files[file].ra.noreuse;
@@ -235,7 +242,10 @@ impl Machine {
         if done.is_multiple_of(ahead) {
             self.mem.prefetch_file_pages(f, index..index + ahead.min(count - done));
         }
-        let flow = if write {
+        let at = PageIdx(self.mem.cache.files[f].base.0 + index);
+        let flow = if self.mem.cache.files[f].shmem.is_some() {
+            if write { self.write_shmem(tid, at) } else { self.read_shmem(tid, at) }
+        } else if write {
             self.write_page(tid, f, index)
         } else {
             self.read_page(tid, f, index, count - done, done == 0)

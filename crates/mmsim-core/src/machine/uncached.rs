@@ -30,6 +30,9 @@ impl Machine {
     ) -> Outcome {
         let file = self.file_of(tid, file);
         self.mem.acting.now += self.mem.given.cost.t_syscall;
+        if self.mem.cache.files[file].shmem.is_some() {
+            return Ok(());
+        }
         let ra = &mut self.mem.cache.files[file].ra;
         match advice {
             FileAdvice::Normal => {
@@ -110,6 +113,9 @@ impl Machine {
         how: Uncached,
     ) -> Outcome {
         match how {
+            _ if self.mem.cache.files[self.file_of(tid, file)].shmem.is_some() => {
+                self.pages_of_file(tid, file, first, count, write)
+            }
             Uncached::Direct => {
                 let file = self.file_of(tid, file);
                 self.direct(tid, file, first..first + count, write)

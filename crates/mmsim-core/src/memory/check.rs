@@ -12,7 +12,7 @@ use crate::phys::frames::{FrameKind, Mapped, flag};
 use crate::virt::pages::{Entry, Owner, pte};
 use crate::virt::space::AddressSpace;
 use crate::virt::space::VmaKind;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Folios that an audit of frames has seen.
 struct Seen {
@@ -88,7 +88,7 @@ impl Memory {
                     pcp += u64::from(kind == FrameKind::Pcp) << order;
                     continue;
                 }
-                FrameKind::Anon | FrameKind::File => self.check_folio(pfn, seen),
+                FrameKind::Anon | FrameKind::File | FrameKind::Shmem => self.check_folio(pfn, seen),
                 _ => {}
             }
             tails = (pfn.0 + (1 << order), FrameKind::Tail);
@@ -124,6 +124,9 @@ impl Memory {
         let file = kind == FrameKind::File;
         let backed = self.frames.has(pfn, flag::SWAPBACKED);
         assert!(!(file && backed), "{pfn} is a file's and backed by swap");
+        let shmem = kind == FrameKind::Shmem;
+        let cached = self.frames.has(pfn, flag::SWAPCACHE | flag::WRITEBACK);
+        assert!(!shmem || backed && !cached, "{pfn} is shared memory: {bits:#x}");
         assert!(
             backed || !self.frames.has(pfn, flag::SWAPCACHE),
             "{pfn} is in the swap cache and not backed by swap"
@@ -146,6 +149,7 @@ impl Memory {
         let mut mapped = vec![0u32; self.frames.len()];
         let mut anon = vec![0u64; self.virt.spaces.ids().count()];
         let mut swapped = anon.clone();
+        let (mut shmem, mut used_of_shmem) = (0, BTreeMap::<_, u32>::new());
         let (mut huge, mut parted, mut hugetlb, mut unplain) = (0, 0, Vec::new(), 0);
         for g in 0..self.virt.pages.nr_groups() {
             let g = GroupId::from_index(g);
@@ -177,6 +181,17 @@ impl Memory {
                         assert_eq!(self.file_page_of(f), Some(p), "{f} is cached at {p}");
                     }
                     (Owner::File(_), Entry::Shadow(_)) => {}
+                    (Owner::Shmem(file), Entry::Frame(f)) => {
+                        assert_eq!(self.frames.kind(f), FrameKind::Shmem, "{p} holds {f}");
+                        assert_eq!(self.file_page_of(f), Some(p), "{f} is held at {p}");
+                        *used_of_shmem.entry(file).or_default() += 1;
+                        shmem += 1;
+                    }
+                    (Owner::Shmem(file), Entry::Swap(s)) => {
+                        *used_of_shmem.entry(file).or_default() += 1;
+                        assert!(s.index() < nr_slots, "{p} is in {s}, which there is not");
+                        references[s] += 1;
+                    }
                     (o, e) => panic!("{p} of {o:?} holds {e:?}"),
                 }
             }
@@ -197,6 +212,11 @@ impl Memory {
         assert_eq!(parted, self.lru.split_queues.len() as u64, "huge folios in queues");
         assert_eq!(unplain, self.virt.pages.nr_unplain(), "groups that are not plain");
         self.check_hugetlb(hugetlb);
+        assert_eq!(shmem, self.cache.files.nr_shmem, "pages of shared memory");
+        for f in self.cache.files.ids() {
+            let counted = self.cache.files[f].shmem.map_or(0, |s| s.used);
+            assert_eq!(used_of_shmem.remove(&f).unwrap_or(0), counted, "{f}: pages that it has");
+        }
         self.check_mapcounts(&mapped);
         for a in self.virt.spaces.ids() {
             assert_eq!(anon[a.index()], self.virt.spaces[a].rss_anon, "{a}: anonymous pages");
@@ -206,7 +226,11 @@ impl Memory {
             self.virt.spaces.ids().map(|a| of(&self.virt.spaces[a])).sum()
         };
         assert_eq!(self.virt.spaces.anon_mapped, sum(|s| s.rss_anon), "anonymous pages of all");
-        assert_eq!(self.virt.spaces.file_mapped, sum(|s| s.rss_file), "mapped file pages of all");
+        assert_eq!(
+            self.virt.spaces.file_mapped,
+            sum(|s| s.rss_file + s.rss_shmem),
+            "mapped file pages of all"
+        );
         references
     }
 
@@ -217,7 +241,7 @@ impl Memory {
         assert!(!idle || once && !huge, "{p} maps {f} and is marked idle");
         match self.frames.kind(f) {
             FrameKind::Anon => true,
-            FrameKind::File => false,
+            FrameKind::File | FrameKind::Shmem => false,
             FrameKind::HugeTlb if huge => false,
             k => panic!("{p} maps {f}, which is {k:?}"),
         }

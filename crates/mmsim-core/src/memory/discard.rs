@@ -19,7 +19,7 @@ use super::{AHEAD, Memory};
 use crate::base::id::{GROUP_PAGES, MemcgId, PageIdx, Pfn, VmaId};
 use crate::base::time::SimDuration;
 use crate::memory::trace::{TraceEvent, TraceKind};
-use crate::phys::frames::{FrameKind, flag, is_plain};
+use crate::phys::frames::{flag, is_plain};
 use crate::policy::{Departure, ReclaimPolicy};
 use crate::virt::pages::{Entry, pte};
 
@@ -96,7 +96,7 @@ impl Memory {
     fn tell_of_each_drop(&mut self, first: PageIdx, nr: u32, why: &'static str) {
         for page in (first.0..first.0 + nr).map(PageIdx) {
             let (pfn, slot) = match self.virt.pages.entry(page) {
-                Entry::Frame(pfn) if self.frames.kind(pfn) == FrameKind::File => continue,
+                Entry::Frame(pfn) if self.frames.is_of_file(pfn) => continue,
                 Entry::Frame(_) if self.hugetlb_at(page).is_some() => continue,
                 Entry::Frame(pfn) => (Some(pfn), None),
                 Entry::Swap(slot) => (None, Some(slot)),

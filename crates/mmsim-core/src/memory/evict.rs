@@ -121,13 +121,17 @@ impl Memory {
         let pinned = self.frames.has(folio, flag::IN_BATCH);
         let mut wrote = false;
         if self.frames.has(folio, flag::DIRTY) {
-            if !anon && !how.may_write_file {
+            let shmem = !anon && self.frames.kind(folio) == FrameKind::Shmem;
+            if !anon && !shmem && !how.may_write_file {
                 self.count(VmEvent::NrVmscanImmediateReclaim, 1);
                 self.frames.set(folio, flag::RECLAIM);
                 return Prepared::Activate { why: ScanOutcome::ActivateDirty };
             }
             if how.clean_only || !how.may_writepage || pinned {
                 return Prepared::Keep { why: ScanOutcome::KeepBusy, wrote: false };
+            }
+            if shmem && !self.shmem_to_swap(folio) {
+                return Prepared::Activate { why: ScanOutcome::ActivateNoSwap };
             }
             match self.pageout(folio) {
                 Pageout::Clean => wrote = true,
@@ -147,7 +151,7 @@ impl Memory {
 
     /// Gives an anonymous folio a slot and puts it into the swap cache, dirty.
     #[inline]
-    fn add_to_swap(&mut self, folio: FolioId) -> bool {
+    pub(super) fn add_to_swap(&mut self, folio: FolioId) -> bool {
         let memcg = self.frames.memcg(folio);
         if self.memcgs.swap_full(memcg).is_some() {
             self.memcgs.event(memcg, MemcgEvent::SwapMax, 1);
@@ -194,8 +198,11 @@ impl Memory {
                     self.tell_of_evictions(std::iter::once((folio, p)), by, false, false);
                 }
             } else {
+                let file = self.frames.kind(folio) == FrameKind::File;
                 let space = self.unmap_pte(p, folio, Entry::None, 0);
-                self.virt.spaces[space].counted.evicted_file += 1;
+                let counted = &mut self.virt.spaces[space].counted;
+                counted.evicted_file += u64::from(file);
+                counted.evicted_anon += u64::from(!file);
             }
         }
         true
@@ -266,8 +273,8 @@ impl Memory {
             "{folio} evicted while in use: {:#x}",
             self.frames.bits(folio)
         );
-        let anon = self.frames.kind(folio) == FrameKind::Anon;
-        let (page, slot) = if anon {
+        let file = self.frames.kind(folio) == FrameKind::File;
+        let (page, slot) = if self.frames.kind(folio) == FrameKind::Anon {
             let slot = self.frames.slot(folio);
             self.frames.clear(folio, flag::SWAPCACHE);
             let swap = self.swap.as_mut().expect("the folio has a slot");
@@ -281,6 +288,9 @@ impl Memory {
                 self.count(VmEvent::SimEvictClean, 1);
             }
             (self.page_of_slot(slot), Some(slot))
+        } else if !file {
+            // What was read and never written is zeroes, and goes without a trace.
+            (Some(self.shmem_dropped(folio)), None)
         } else {
             let page = PageIdx(self.frames.rmap[folio]);
             self.uncache_file_page(folio, shadow);
@@ -291,16 +301,16 @@ impl Memory {
             eviction,
             pfn: folio,
             page,
-            file: !anon,
+            file,
             slot,
             written: wrote,
         });
         if let Some(page) = page {
-            self.tell_of_evictions(std::iter::once((folio, page)), by, !anon, false);
+            self.tell_of_evictions(std::iter::once((folio, page)), by, file, false);
         }
         self.acting.now += self.given.cost.t_evict;
         let memcg = self.frames.memcg(folio);
-        self.count_steal(by, memcg, !anon, 1);
+        self.count_steal(by, memcg, file, 1);
         self.memcgs.uncharge(memcg, 1);
         self.free_frame(folio);
     }

@@ -2,7 +2,7 @@
 
 use super::{IoDone, Memory};
 use crate::backing::Shadow;
-use crate::backing::cache::Files;
+use crate::backing::cache::{Files, Shmem};
 use crate::backing::device::{Device, DeviceConfig, Io, Writer};
 use crate::base::id::{DiskId, FileId, IndexVec, PageIdx};
 use crate::base::rules::KernelRules;
@@ -13,6 +13,7 @@ use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
 use crate::policy::chooser::FileFolioEvent;
 use crate::policy::{Arrival, ArrivalKind, Departure, ReclaimPolicy};
 use crate::virt::pages::{Entry, Owner, pte};
+use crate::workload::FileSpec;
 use std::ops::Range;
 
 /// Pages of the largest write of the flusher (`BIO_MAX_VECS`).
@@ -90,20 +91,34 @@ impl Memory {
     /// # Panics
     /// If it exists with fewer pages than wanted.
     pub fn open_file(&mut self, name: &str, pages: u32) -> FileId {
+        self.open(&FileSpec::new(name, pages))
+    }
+
+    /// Opens a file of a disk or an object of shared memory by name, creating it if need be.
+    ///
+    /// # Panics
+    /// If it exists with fewer pages than wanted, or as the other of the two.
+    pub fn open(&mut self, file: &FileSpec) -> FileId {
+        let FileSpec { name, pages, shmem } = file;
         if let Some(f) = self.cache.files.open(name) {
-            assert!(
-                self.cache.files[f].pages >= pages,
-                "{f} ({name}) has fewer than {pages} pages"
-            );
+            let there = &self.cache.files[f];
+            assert_eq!(there.shmem.is_some(), shmem.is_some(), "{f} ({name}) is shared memory");
+            assert!(there.pages >= *pages, "{f} ({name}) has fewer than {pages} pages");
             return f;
         }
+        self.create_file(name, *pages, shmem.map(|spec| Shmem { spec, ..Shmem::default() }))
+    }
+
+    fn create_file(&mut self, name: &str, pages: u32, shmem: Option<Shmem>) -> FileId {
         let groups = pages.div_ceil(512).max(1);
         // The owner is named after the file exists; the slice is reserved first.
         let g = self.virt.pages.reserve(groups, Owner::Free, 0);
         let id = self.cache.files.create(name.to_string(), pages, g.first());
+        let owner = if shmem.is_some() { Owner::Shmem(id) } else { Owner::File(id) };
+        self.cache.files[id].shmem = shmem;
         for i in 0..groups {
             let group = self.virt.pages.group_mut(crate::base::id::GroupId(g.0 + i));
-            group.owner = Owner::File(id);
+            group.owner = owner;
             group.base = i.into();
         }
         id
@@ -134,7 +149,7 @@ impl Memory {
     /// The file and page number behind a page of the cache.
     pub fn file_at(&self, page: PageIdx) -> (FileId, u32) {
         match self.virt.pages.group(page.group()).owner {
-            Owner::File(f) => (f, page.0 - self.cache.files[f].base.0),
+            Owner::File(f) | Owner::Shmem(f) => (f, page.0 - self.cache.files[f].base.0),
             o => panic!("{page} belongs to {o:?}, not to a file"),
         }
     }
@@ -202,7 +217,9 @@ impl Memory {
             return;
         }
         self.frames.set(folio, flag::DIRTY);
-        if let Some(page) = file {
+        if let Some(page) = file
+            && self.frames.kind(folio) == FrameKind::File
+        {
             self.cache.files.dirtied(
                 self.disk_of(page),
                 self.frames.memcg(folio),

@@ -245,6 +245,7 @@ impl Memory {
             }
             FrameKind::Anon
             | FrameKind::File
+            | FrameKind::Shmem
             | FrameKind::PageTable
             | FrameKind::Slab
             | FrameKind::Fresh => FrameUse::Program,

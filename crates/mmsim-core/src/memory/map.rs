@@ -24,9 +24,15 @@ impl Memory {
             self.virt.spaces[space].rss_anon += 1;
             self.virt.spaces.anon_mapped += 1;
         } else {
-            self.virt.spaces[space].rss_file += 1;
+            *self.rss_of_file(space, folio) += 1;
             self.virt.spaces.file_mapped += 1;
         }
+    }
+
+    /// The count of a process of its resident pages of files, or of shared memory.
+    fn rss_of_file(&mut self, space: AsId, folio: FolioId) -> &mut u64 {
+        let s = &mut self.virt.spaces[space];
+        if self.frames.kind(folio) == FrameKind::Shmem { &mut s.rss_shmem } else { &mut s.rss_file }
     }
 
     /// State of a slot that a fault needs to read it past the swap cache: the device is
@@ -73,10 +79,10 @@ impl Memory {
         s.rss_anon += 1;
     }
 
-    /// The place of a folio in its file, if it is of the page cache.
+    /// The place of a folio in its file, if it is of the page cache or of shared memory.
     #[inline]
     pub fn file_page_of(&self, folio: FolioId) -> Option<PageIdx> {
-        (self.frames.kind(folio) == FrameKind::File).then(|| self.file_page(folio))
+        self.frames.is_of_file(folio).then(|| self.file_page(folio))
     }
 
     #[inline(never)]
@@ -87,7 +93,9 @@ impl Memory {
             Mapped::Once => {
                 let p = PageIdx(self.frames.rmap[folio]);
                 let vma = self.virt.spaces.vma(self.virt.spaces.vma_of(&self.virt.pages, p));
-                let VmaKind::File { file, offset, .. } = vma.kind else {
+                let (VmaKind::File { file, offset, .. } | VmaKind::Shmem { file, offset }) =
+                    vma.kind
+                else {
                     panic!("{folio} is a file's and {p} maps no file")
                 };
                 PageIdx(self.cache.files[file].base.0 + offset + (p.0 - vma.start.0))
@@ -120,7 +128,7 @@ impl Memory {
             self.virt.spaces[space].rss_anon -= 1;
             self.virt.spaces.anon_mapped -= 1;
         } else {
-            self.virt.spaces[space].rss_file -= 1;
+            *self.rss_of_file(space, folio) -= 1;
             self.virt.spaces.file_mapped -= 1;
         }
         space
@@ -151,7 +159,7 @@ impl Memory {
                 self.acting.now += self.given.cost.t_free_page;
                 let young = self.virt.pages.hot(page) & pte::YOUNG != 0;
                 let recency = self.virt.spaces.vma(vma).recency(self.ignores_random());
-                let file = self.frames.kind(folio) == FrameKind::File;
+                let file = self.frames.is_of_file(folio);
                 let locked = self.virt.spaces.vma(vma).locks(page);
                 self.unmap_pte(page, folio, Entry::None, 0);
                 if file && young && recency {
@@ -169,7 +177,7 @@ impl Memory {
     }
 
     /// Drops a reference of a PTE to a slot; a copy in the swap cache goes with the last reference.
-    fn put_slot(&mut self, policy: &mut dyn ReclaimPolicy, slot: SwapSlot) {
+    pub(super) fn put_slot(&mut self, policy: &mut dyn ReclaimPolicy, slot: SwapSlot) {
         let swap = self.swap.as_mut().expect("a slot is of a device");
         if swap.put(slot, self.acting.cpu) {
             self.slot_freed(slot);
@@ -252,6 +260,10 @@ impl Memory {
         self.zap_pages(policy, start, nr, id);
         if self.virt.spaces.vma(id).kind == VmaKind::HugeTlb {
             self.unreserve_hugetlb(nr);
+        }
+        let kind = self.virt.spaces.vma(id).kind;
+        if let VmaKind::Shmem { file, .. } = kind {
+            self.shmem_unmapped(policy, file);
         }
         if let Some((g, n)) = self.virt.spaces.munmap(&mut self.virt.pages, space, region) {
             for i in 0..n {

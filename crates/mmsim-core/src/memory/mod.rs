@@ -41,6 +41,7 @@ mod run;
 mod samples;
 mod scan;
 mod shadow_nodes;
+mod shmem;
 mod shrinker;
 mod sort;
 mod split_queue;
@@ -459,7 +460,8 @@ impl Memory {
             ("nr_anon_pages", self.virt.spaces.anon_mapped),
             ("nr_anon_transparent_hugepages", self.nr_thp()),
             ("nr_mapped", self.virt.spaces.file_mapped),
-            ("nr_file_pages", self.cache.files.nr_cached),
+            ("nr_file_pages", self.cache.files.nr_cached + self.cache.files.nr_shmem),
+            ("nr_shmem", self.cache.files.nr_shmem),
             ("nr_dirty", self.cache.files.nr_dirty),
             ("nr_writeback", self.cache.files.nr_writeback),
             ("nr_page_table_pages", self.kernel.nr_page_tables),

@@ -38,7 +38,9 @@ impl Memory {
         let group = self.virt.pages.group(page.group());
         match group.owner {
             Owner::Free => PageOf::Nobody,
-            Owner::File(file) => PageOf::File(file, page.0 - self.cache.files[file].base.0),
+            Owner::File(file) | Owner::Shmem(file) => {
+                PageOf::File(file, page.0 - self.cache.files[file].base.0)
+            }
             Owner::Process(space) => {
                 let within = |&v: &crate::base::id::VmaId| {
                     let v = self.virt.spaces.vma(v);

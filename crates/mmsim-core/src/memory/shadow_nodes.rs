@@ -129,7 +129,7 @@ impl Memory {
             for page in (node << 6..(node + 1) << 6).map(PageIdx) {
                 match self.virt.pages.entry(page) {
                     Entry::Shadow(_) => shadows += 1,
-                    Entry::Frame(_) if self.is_file_page(page) => pages += 1,
+                    Entry::Frame(_) | Entry::Swap(_) if self.is_file_page(page) => pages += 1,
                     _ => {}
                 }
             }
@@ -138,6 +138,9 @@ impl Memory {
     }
 
     fn is_file_page(&self, page: PageIdx) -> bool {
-        matches!(self.virt.pages.group(page.group()).owner, crate::virt::pages::Owner::File(_))
+        matches!(
+            self.virt.pages.group(page.group()).owner,
+            crate::virt::pages::Owner::File(_) | crate::virt::pages::Owner::Shmem(_)
+        )
     }
 }

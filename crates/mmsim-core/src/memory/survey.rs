@@ -100,7 +100,7 @@ pub(crate) fn holds(mem: &Memory, z: ZoneId) -> Vec<Hold> {
             FrameKind::Tail => head,
             FrameKind::Free | FrameKind::Buddy | FrameKind::Pcp => Hold::Free,
             FrameKind::File if mem.is_of_ramfs(Pfn(p)) => Hold::Pinned,
-            FrameKind::Anon | FrameKind::File => Hold::Movable,
+            FrameKind::Anon | FrameKind::File | FrameKind::Shmem => Hold::Movable,
             FrameKind::PageTable
             | FrameKind::Slab
             | FrameKind::Kernel

@@ -91,7 +91,7 @@ impl WalkScope {
     #[inline]
     fn enters(&self, vma: &Vma) -> bool {
         let kind = match vma.kind {
-            VmaKind::Anon => self.anon,
+            VmaKind::Anon | VmaKind::Shmem { .. } => self.anon,
             VmaKind::File { .. } => true,
             VmaKind::HugeTlb => false,
         };

@@ -40,8 +40,10 @@ pub enum FrameKind {
     KernelOther = 9,
     /// Behind the first frame of an allocated block.
     Tail = 10,
+    /// Shared memory (shmem). Numbered so that one mask tells it and [`FrameKind::File`] from others.
+    Shmem = 11,
     /// A page of the pool of huge pages (hugetlbfs).
-    HugeTlb = 11,
+    HugeTlb = 12,
 }
 
 impl FrameKind {
@@ -57,9 +59,9 @@ impl FrameKind {
         FrameKind::Buddy,
         FrameKind::KernelOther,
         FrameKind::Tail,
+        FrameKind::Shmem,
         FrameKind::HugeTlb,
-        // Kinds 12 to 15 do not exist.
-        FrameKind::Tail,
+        // Kinds 13 to 15 do not exist.
         FrameKind::Tail,
         FrameKind::Tail,
         FrameKind::Tail,
@@ -326,6 +328,12 @@ impl Frames {
     #[inline(always)]
     pub fn kind(&self, f: Pfn) -> FrameKind {
         FrameKind::ALL[(self.flags[f] & KIND_MASK) as usize]
+    }
+    /// True if the frame is in the tree of a file: of a disk, or of shared memory.
+    #[inline(always)]
+    pub fn is_of_file(&self, f: Pfn) -> bool {
+        const SHARED: u32 = FrameKind::File as u32 & FrameKind::Shmem as u32;
+        self.flags[f] & 7 == SHARED
     }
     /// Gives the frame a new use: all flags are cleared.
     #[inline]

@@ -54,7 +54,7 @@ pub enum Entry {
     Frame(Pfn),
     /// The shared zero page.
     Zero,
-    /// Swapped out (processes).
+    /// Swapped out (processes and shared memory).
     Swap(SwapSlot),
     /// Evicted, with a shadow in this cell (files).
     Shadow(u32),
@@ -71,6 +71,9 @@ pub enum Owner {
     Process(AsId),
     /// A file.
     File(FileId),
+    /// An object of shared memory, which is a file too. Pages of it are swapped out as those of
+    /// processes are.
+    Shmem(FileId),
 }
 
 /// State of a group of 512 pages.

@@ -27,6 +27,13 @@ pub enum VmaKind {
         /// Writes go to the file.
         shared: bool,
     },
+    /// Shared memory.
+    Shmem {
+        /// The object.
+        file: FileId,
+        /// First page of it.
+        offset: u32,
+    },
     /// Private huge pages of hugetlbfs.
     HugeTlb,
 }
@@ -236,6 +243,8 @@ pub struct AddressSpace {
     pub rss_anon: u64,
     /// Resident file pages.
     pub rss_file: u64,
+    /// Resident pages of shared memory.
+    pub rss_shmem: u64,
     /// Pages in swap.
     pub swapents: u64,
     /// Page-table frames.
@@ -272,10 +281,17 @@ pub struct Spaces {
     free_vmas: Vec<VmaId>,
     /// Anonymous pages that are mapped, by all processes together (`NR_ANON_MAPPED`).
     pub anon_mapped: u64,
-    /// Mappings of pages of files, by all processes together (`NR_FILE_MAPPED`).
+    /// Mappings of pages of files and of shared memory, by all processes together (`NR_FILE_MAPPED`).
     pub file_mapped: u64,
     /// Mappings made, changed and undone so far.
     changes: u64,
+}
+
+impl AddressSpace {
+    /// Resident pages (`get_mm_rss`).
+    pub fn rss(&self) -> u64 {
+        self.rss_anon + self.rss_file + self.rss_shmem
+    }
 }
 
 impl Spaces {
@@ -291,6 +307,7 @@ impl Spaces {
             memcg,
             rss_anon: 0,
             rss_file: 0,
+            rss_shmem: 0,
             swapents: 0,
             tables: 0,
             zero_faults: 0,

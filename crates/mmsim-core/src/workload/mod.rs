@@ -115,6 +115,25 @@ pub struct FileSpec {
     pub name: String,
     /// Size in pages.
     pub pages: u32,
+    /// It is an object of shared memory, and on no disk.
+    pub shmem: Option<ShmemSpec>,
+}
+
+impl FileSpec {
+    /// A file on a disk.
+    pub fn new(name: impl Into<String>, pages: u32) -> Self {
+        FileSpec { name: name.into(), pages, shmem: None }
+    }
+}
+
+/// An object of shared memory: a file of tmpfs, a memfd, a SysV segment, or the memory behind shared
+/// anonymous mappings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct ShmemSpec {
+    /// Pages that it may have (`size=` of its tmpfs). A touch of one more ends the process.
+    pub limit: Option<u32>,
+    /// It stays when no process maps it any more, as a file of tmpfs or a SysV segment does.
+    pub stays: bool,
 }
 
 /// A source of operations for one thread.

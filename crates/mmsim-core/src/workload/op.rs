@@ -146,6 +146,14 @@ pub enum MapKind {
         /// `MAP_SHARED`, else `MAP_PRIVATE`.
         shared: bool,
     },
+    /// Shared memory from page `offset` on: of tmpfs, memfd, SysV, or an anonymous mapping that is
+    /// shared. The file says by [`FileSpec::shmem`](super::FileSpec::shmem) that it is such an object.
+    Shmem {
+        /// The object.
+        file: FileSlot,
+        /// First page of it that is mapped.
+        offset: u32,
+    },
     /// Private huge pages of hugetlbfs (`MAP_HUGETLB`), whole ones: the mapping is rounded up to
     /// 2 MiB. The process ends if the pool cannot back it.
     HugeTlb,
@@ -164,6 +172,8 @@ pub enum Advice {
     PageOut,
     /// `MADV_WILLNEED`: read ahead.
     WillNeed,
+    /// `MADV_REMOVE`: drop the pages from shared memory itself, for all processes.
+    Remove,
     /// `MADV_POPULATE_READ`: fault in as a read, and mark every page accessed.
     PopulateRead,
     /// `MADV_POPULATE_WRITE`: fault in as a write, and mark every page accessed.

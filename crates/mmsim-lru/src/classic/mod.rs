@@ -629,7 +629,7 @@ impl Inspect for Classic {
                     assert_eq!(self.lruvec_of(mem, f), i, "{f} is on another memcg's list");
                     let kind = mem.frames.kind(f);
                     assert!(
-                        matches!(kind, FrameKind::Anon | FrameKind::File),
+                        matches!(kind, FrameKind::Anon | FrameKind::File | FrameKind::Shmem),
                         "{f} is listed and {kind:?}"
                     );
                 }

@@ -255,7 +255,11 @@ impl Classic {
         folio: FolioId,
         by: Reclaimer,
     ) -> Option<Shadow> {
-        let file = mem.frames.kind(folio) == FrameKind::File;
+        // Shared memory that was never written goes without a trace.
+        let file = match mem.frames.kind(folio) {
+            FrameKind::Shmem => return None,
+            kind => kind == FrameKind::File,
+        };
         let l = self.leaving(file, self.scope_of(mem, folio), mem.frames.memcg(folio), by)?;
         self.leave(&l, mem.frames.bits(folio))
     }

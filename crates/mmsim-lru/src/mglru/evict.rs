@@ -28,7 +28,7 @@ use crate::shrink::{
 };
 use mmsim_core::memory::trace::{ScanOutcome, TraceEvent, TraceKind};
 use mmsim_core::memory::{Memory, Run, each};
-use mmsim_core::phys::frames::{FolioId, Mapped, ORDER_MASK, flag};
+use mmsim_core::phys::frames::{FolioId, FrameKind, Mapped, ORDER_MASK, flag};
 use mmsim_core::policy::{PassStats, ReclaimOutcome, ReclaimRequest, Reclaimer};
 use std::ops::Range;
 
@@ -447,7 +447,9 @@ impl Evicting<'_> {
             judgement
         };
         let fate = shrink_folio(mem, folio, how, stats, judge, |mem, f| {
-            Some(mglru.evicted(f, mem.frames.bits(f), lv, t))
+            // Shared memory that was never written goes without a trace.
+            let traced = mem.frames.kind(f) != FrameKind::Shmem;
+            traced.then(|| mglru.evicted(f, mem.frames.bits(f), lv, t))
         });
         let outcome = match fate {
             ShrinkOutcome::Freed | ShrinkOutcome::Ready => ScanOutcome::Reclaimed,

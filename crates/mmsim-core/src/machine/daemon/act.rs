@@ -192,7 +192,7 @@ impl Machine {
             }
             let a = victim.space;
             let s = &self.mem.virt.spaces[a];
-            lost.resident += s.rss_anon + s.rss_file;
+            lost.resident += s.rss();
             lost.swapped += s.swapents;
             for t in self.work.threads.iter().filter(|t| t.space == a) {
                 lost.accesses += t.progress.accesses;

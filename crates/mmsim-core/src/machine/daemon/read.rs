@@ -88,7 +88,7 @@ impl Machine {
         };
         let lists = self.lists_of(memcg);
         let file = match memcg {
-            ROOT => self.mem.cache.files.nr_cached,
+            ROOT => self.mem.cache.files.nr_cached + self.mem.cache.files.nr_shmem,
             _ => lists[2] + lists[3],
         };
         GroupFiles {
@@ -128,7 +128,7 @@ impl Machine {
             }
             if played.is_empty() {
                 let s = &spaces[id];
-                let sizes = [s.rss_anon + s.rss_file, s.swapents, s.tables];
+                let sizes = [s.rss(), s.swapents, s.tables];
                 all.push(of(id.into(), s.name.clone(), sizes, s.oom_score_adj));
             }
         }

@@ -7,6 +7,7 @@
 //! mm/swap_state.c (readahead), mm/filemap.c (`filemap_fault`, `filemap_map_pages`).
 
 pub(in crate::machine) mod first_touch;
+pub(in crate::machine) mod shmem;
 pub(in crate::machine) mod swapin;
 pub(in crate::machine) mod swapin_fast;
 pub(in crate::machine) mod thp;
@@ -101,6 +102,12 @@ impl Machine {
             Entry::None | Entry::Zero => match self.mem.virt.spaces.vma(vma).kind {
                 VmaKind::Anon => self.anon_fault(tid, page, vma, write),
                 VmaKind::HugeTlb => unreachable!("{page} has a page table"),
+                VmaKind::Shmem { file, offset } => {
+                    let start = self.mem.virt.spaces.vma(vma).start;
+                    let at =
+                        PageIdx(self.mem.cache.files[file].base.0 + offset + (page.0 - start.0));
+                    self.shmem_fault(tid, page, at, vma, write)
+                }
                 VmaKind::File { file, offset, shared } => {
                     let start = self.mem.virt.spaces.vma(vma).start;
                     let at =
@@ -124,7 +131,7 @@ impl Machine {
         }
         self.work.threads[tid].fault = None;
         let kind = match self.mem.virt.pages.entry(f.page) {
-            Entry::Frame(p) if self.mem.frames.kind(p) != FrameKind::File => FaultKind::SwapCache,
+            Entry::Frame(p) if !self.mem.frames.is_of_file(p) => FaultKind::SwapCache,
             Entry::Frame(_) if f.major => FaultKind::FileMajor,
             Entry::Frame(_) => FaultKind::FileMinor,
             _ => FaultKind::ZeroPage,
@@ -377,7 +384,13 @@ impl Machine {
     /// it takes back one of the misses that switch readahead off. Rules say whether pages that
     /// were in use before count, and whether only the page asked for does, unless it was read for
     /// this fault.
-    fn fault_around(&mut self, tid: ThreadId, page: PageIdx, at: PageIdx, vma: VmaId) -> bool {
+    pub(in crate::machine) fn fault_around(
+        &mut self,
+        tid: ThreadId,
+        page: PageIdx,
+        at: PageIdx,
+        vma: VmaId,
+    ) -> bool {
         let n = self.mem.given.vm.fault_around.max(1);
         if n == 1 {
             return false;
@@ -388,6 +401,8 @@ impl Machine {
         let last = (page.0 | (n - 1)).min(v.end().0 - 1).min(table + 511);
         let (file, _) = self.mem.file_at(at);
         let (base, pages) = (self.mem.cache.files[file].base.0, self.mem.cache.files[file].pages);
+        // A mapping of shared memory need not learn of the first write.
+        let more = if matches!(v.kind, VmaKind::Shmem { .. }) { pte::WRITABLE } else { 0 };
         let tried = self.work.threads[tid].fault.is_some_and(|f| f.major);
         let (mut met, mut mapped) = (0, false);
         for p in first..=last {
@@ -410,7 +425,7 @@ impl Machine {
                     true => (pte::ACCESSED, Access::FileMapped),
                     false => (pte::YOUNG, Access::MappedAround),
                 };
-                self.mem.map(PageIdx(p), folio, bits);
+                self.mem.map(PageIdx(p), folio, bits | more);
                 self.file_mapped(PageIdx(p), folio, vma, how);
                 mapped |= wanted;
             }
@@ -421,7 +436,13 @@ impl Machine {
     }
 
     /// A page of a file was mapped.
-    fn file_mapped(&mut self, page: PageIdx, folio: FolioId, vma: VmaId, how: Access) {
+    pub(in crate::machine) fn file_mapped(
+        &mut self,
+        page: PageIdx,
+        folio: FolioId,
+        vma: VmaId,
+        how: Access,
+    ) {
         self.policies.lru.folio_accessed(&mut self.mem, folio, how);
         if self.mem.virt.spaces.vma(vma).locks(page) {
             self.mem.mlock_folio(&mut *self.policies.lru, folio);

@@ -19,6 +19,7 @@ use crate::memory::{IoDone, SWAP_IOCB_PAGES};
 use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
 use crate::policy::{Access, ArrivalKind};
 use crate::virt::pages::{Entry, pte};
+use crate::virt::space::VmaKind;
 
 impl Machine {
     pub(in crate::machine) fn swap_fault(
@@ -36,7 +37,8 @@ impl Machine {
             self.swapcache_fault(tid, page, slot, folio, vma, write)?;
             return Ok(FaultKind::SwapIn);
         }
-        self.swap_in_window(tid, page, slot, vma, write)?;
+        let folio = self.swap_in_window(tid, page, slot, Some(vma))?;
+        self.map_swapped(page, slot, folio, vma, write);
         Ok(FaultKind::SwapIn)
     }
 
@@ -187,21 +189,20 @@ impl Machine {
 
     /// The group that pays for a page read from a slot: the one whose page it was, if it is still
     /// there, else the thread's (`mem_cgroup_swapin_charge_folio`).
-    fn group_for_slot(&self, tid: ThreadId, slot: SwapSlot) -> MemcgId {
+    pub(in crate::machine) fn group_for_slot(&self, tid: ThreadId, slot: SwapSlot) -> MemcgId {
         let m = self.mem.memcgs.group_of_slot(slot);
         if self.mem.memcgs.is_online(m) { m } else { self.work.threads[tid].memcg }
     }
 
-    /// Reads a window of slots around the wanted one into the swap cache. Waits for its page, or maps
-    /// it if it is there at once.
-    fn swap_in_window(
+    /// Reads a window of slots around the wanted one into the swap cache. Waits for its page, or
+    /// returns it if it is there at once.
+    pub(in crate::machine) fn swap_in_window(
         &mut self,
         tid: ThreadId,
         page: PageIdx,
         slot: SwapSlot,
-        vma: VmaId,
-        write: bool,
-    ) -> Outcome {
+        vma: Option<VmaId>,
+    ) -> Outcome<FolioId> {
         // The wanted page must get a frame; the others only if it costs no wait.
         let wanted = self.alloc_user_in(tid, self.group_for_slot(tid, slot)).frame()?;
         if self.was_written_back(slot, wanted) {
@@ -209,10 +210,10 @@ impl Machine {
         }
         self.major(tid);
         self.mem.acting.now += self.mem.given.cost.t_major_cpu;
-        let window = if self.reads_ahead_by_address() {
-            self.window_by_address(page, vma)
-        } else {
-            self.window_by_offset(page, slot)
+        let of_process = vma.filter(|&v| self.mem.virt.spaces.vma(v).kind == VmaKind::Anon);
+        let window = match of_process {
+            Some(vma) if self.reads_ahead_by_address() => self.window_by_address(page, vma),
+            _ => self.window_by_offset(page, slot),
         };
         let mut read = Vec::with_capacity(window.len());
         for &(s, at) in &window {
@@ -244,14 +245,13 @@ impl Machine {
         }
         // It holds zeros, zswap had it, or a synchronous device did, which is not read past the swap
         // cache: several users share the slot, or the kernel does not do that.
-        self.map_swapped(page, slot, wanted, vma, write);
-        Ok(())
+        Ok(wanted)
     }
 
     /// True if the reclaim that made room for the page of a slot had zswap write that page back: it is
     /// in the swap cache now, and the frame is not wanted (`-EEXIST` of `swapcache_prepare`).
     #[inline]
-    fn was_written_back(&mut self, slot: SwapSlot, pfn: Pfn) -> bool {
+    pub(in crate::machine) fn was_written_back(&mut self, slot: SwapSlot, pfn: Pfn) -> bool {
         let there = self.mem.zswap().is_some() && self.mem.is_in_swapcache(slot);
         if there {
             self.give_back(pfn);
@@ -264,7 +264,7 @@ impl Machine {
         pfn: Pfn,
         slot: SwapSlot,
         page: Option<PageIdx>,
-        vma: VmaId,
+        vma: Option<VmaId>,
         ahead: bool,
     ) {
         self.mem.frames.reset(pfn, FrameKind::Anon);
@@ -276,7 +276,7 @@ impl Machine {
         }
         self.mem.frames.set(pfn, bits);
         self.mem.frames.set_slot(pfn, slot);
-        let how = self.arrival(ArrivalKind::SwapIn, Some(vma));
+        let how = self.arrival(ArrivalKind::SwapIn, vma);
         let swap = self.mem.swap.as_mut().expect("a slot is of a device");
         let old = swap.cached(slot);
         swap.set(slot, Cached::Folio(pfn));

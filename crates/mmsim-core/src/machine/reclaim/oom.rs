@@ -179,7 +179,7 @@ impl Machine {
     fn mark_victim(&mut self, memcg: Option<MemcgId>, shortage: Shortage) -> Option<AsId> {
         let size = |m: &Self, a: AsId| {
             let s = &m.mem.virt.spaces[a];
-            s.rss_anon + s.rss_file + s.swapents + s.tables
+            s.rss() + s.swapents + s.tables
         };
         let (total, below_one) =
             (self.oom_total_pages(memcg), self.mem.given.rules.badness_below_one);
@@ -230,7 +230,7 @@ impl Machine {
             .filter(|&a| !mem.virt.spaces[a].dead)
             .map(|a| {
                 let s = &mem.virt.spaces[a];
-                (s.name.clone(), s.rss_anon + s.rss_file, s.swapents)
+                (s.name.clone(), s.rss(), s.swapents)
             })
             .collect();
         processes.sort_by(|a, b| (b.1 + b.2).cmp(&(a.1 + a.2)).then(a.0.cmp(&b.0)));

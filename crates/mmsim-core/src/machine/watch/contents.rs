@@ -48,7 +48,9 @@ impl Contents {
         let number = match mem.virt.pages.entry(page) {
             Entry::Frame(folio) if needs_no_fetch(mem, page, folio) => 0,
             Entry::Frame(folio) => match mem.frames.kind(folio) {
-                FrameKind::File => mem.file_page_of(folio).map_or(0, |p| self.number(p)),
+                FrameKind::File | FrameKind::Shmem => {
+                    mem.file_page_of(folio).map_or(0, |p| self.number(p))
+                }
                 _ => self.number(page),
             },
             _ => 0,

@@ -81,6 +81,8 @@ pub enum Shortage {
     Group,
     /// Every page is younger than MGLRU's `min_ttl_ms`.
     WorkingSet,
+    /// An object of shared memory has all pages that it may have.
+    Shmem,
     /// Too few pages in the pool of huge pages for a mapping.
     HugePages,
 }
@@ -92,6 +94,7 @@ impl Shortage {
             Shortage::Machine => "no page was left for an allocation",
             Shortage::Group => "no room was left below the limit of its group",
             Shortage::WorkingSet => "no page was older than min_ttl_ms",
+            Shortage::Shmem => "its shared memory had all pages of its limit",
             Shortage::HugePages => "the pool of huge pages was too small for its mapping",
         }
     }

@@ -40,8 +40,10 @@ pub struct PageCounts {
     pub anon_thp: u64,
     /// Mapped pages of files, counted once each.
     pub file_mapped: u64,
-    /// In the page cache; the swap cache not included.
+    /// In the page cache, shared memory too; the swap cache not included.
     pub file: u64,
+    /// Of shared memory.
+    pub shmem: u64,
     /// Dirty pages of files.
     pub dirty: u64,
     /// Under write, to swap too.
@@ -71,14 +73,15 @@ impl PageCounts {
         match kind {
             FrameKind::PageTable => self.page_tables += 1,
             FrameKind::Slab => self.slab += 1,
-            FrameKind::Anon | FrameKind::File => {
+            FrameKind::Anon | FrameKind::File | FrameKind::Shmem => {
                 self.writeback += u64::from(has(flag::WRITEBACK));
                 self.swapcached += u64::from(has(flag::SWAPCACHE));
                 if has(flag::ORPHAN) {
                     // Its owner is gone: only the device and its slot still know it.
                     return;
                 }
-                let file = kind == FrameKind::File;
+                let file = kind != FrameKind::Anon;
+                self.shmem += u64::from(kind == FrameKind::Shmem);
                 let file_lru = !has(flag::SWAPBACKED);
                 let pages = pages_of(bits);
                 if has(flag::LRU) {
@@ -98,7 +101,7 @@ impl PageCounts {
                     false => self.anon_mapped += mapped,
                 }
                 self.anon_thp += if thp { pages } else { 0 };
-                self.dirty += u64::from(file && has(flag::DIRTY));
+                self.dirty += u64::from(kind == FrameKind::File && has(flag::DIRTY));
                 self.mlocked += u64::from(has(flag::MLOCKED)) * pages;
             }
             FrameKind::Free
@@ -121,6 +124,7 @@ impl PageCounts {
             anon_thp: self.anon_thp + o.anon_thp,
             file_mapped: self.file_mapped + o.file_mapped,
             file: self.file + o.file,
+            shmem: self.shmem + o.shmem,
             dirty: self.dirty + o.dirty,
             writeback: self.writeback + o.writeback,
             swapcached: self.swapcached + o.swapcached,
@@ -286,7 +290,7 @@ fn counted(mem: &Memory, policy: &dyn ReclaimPolicy) -> (Vec<ZoneSnapshot>, Vec<
             let active = bits & flag::LRU != 0 && policy.is_active(mem, pfn);
             let lists = Listed { active, own_lazyfree: policy.has_lazyfree_list() };
             snapshot.counts.count(kind, bits, mapped, lists);
-            if matches!(kind, FrameKind::Anon | FrameKind::File) {
+            if matches!(kind, FrameKind::Anon | FrameKind::File | FrameKind::Shmem) {
                 groups[mem.frames.memcg(pfn).index()].count(kind, bits, mapped, lists);
             }
         }

@@ -57,7 +57,7 @@ impl Machine {
         sync: &mut Sync,
     ) -> bool {
         let base = self.mem.cache.files[file].base.0;
-        if self.mem.cache.files[file].ramfs {
+        if self.mem.cache.files[file].ramfs || self.mem.cache.files[file].shmem.is_some() {
             return false;
         }
         loop {

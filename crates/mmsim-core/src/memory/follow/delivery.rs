@@ -208,11 +208,11 @@ impl Memory {
         }
         let file = self.frames.kind(folio) == FrameKind::File;
         let at = self.where_is(folio, file);
-        if !file {
+        if !self.frames.is_of_file(folio) {
             return Some(Use { page, last, at });
         }
         let of_file = match self.virt.pages.group(page.group()).owner {
-            Owner::File(_) => page,
+            Owner::File(_) | Owner::Shmem(_) => page,
             _ => self.file_page_of(folio)?,
         };
         let last =
@@ -450,7 +450,7 @@ impl Memory {
 
     fn page_looked_at(&self, folio: FolioId) -> Option<PageIdx> {
         match self.frames.kind(folio) {
-            FrameKind::File => self.file_page_of(folio),
+            FrameKind::File | FrameKind::Shmem => self.file_page_of(folio),
             _ => self.virt.rmap.nth(self.virt.rmap.of(&self.frames, folio), 0),
         }
     }

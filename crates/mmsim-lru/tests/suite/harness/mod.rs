@@ -52,7 +52,7 @@ pub(crate) struct Script {
 impl Workload for Script {
     fn files(&self) -> Vec<FileSpec> {
         let pages = self.file_pages;
-        if pages == 0 { vec![] } else { vec![FileSpec { name: "file".into(), pages }] }
+        if pages == 0 { vec![] } else { vec![FileSpec::new("file", pages)] }
     }
     fn phases(&self) -> Vec<String> {
         (0..self.phases).map(|i| format!("phase {i}")).collect()
