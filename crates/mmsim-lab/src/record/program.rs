@@ -89,7 +89,7 @@ fn mappable(key: &str, kind: &MemoryKind, flags: VmaFlags) -> Result<(), Refusal
 /// Refuses writes to a file.
 fn readable(key: &str, kind: &MemoryKind, write: bool) -> Result<(), Refusal> {
     match kind {
-        MemoryKind::Anon => Ok(()),
+        MemoryKind::Anon | MemoryKind::Shmem(..) => Ok(()),
         _ if write => refused(key, ": the recorder only reads files"),
         _ => Ok(()),
     }
@@ -103,6 +103,13 @@ impl Program {
         (kind, pages): (&MemoryKind, u32),
     ) -> Result<(), Refusal> {
         self.pages += u64::from(pages);
+        if let MemoryKind::Shmem(name, spec) = kind {
+            if spec.limit.is_some() {
+                return refused(key, ": the recorder's tmpfs has no limit");
+            }
+            self.lines.push(format!("shmem {region} {} {pages}", name.replace('/', "_")));
+            return Ok(());
+        }
         let (MemoryKind::FileShared(name)
         | MemoryKind::FilePrivate(name)
         | MemoryKind::FileRead(name)) = kind
@@ -185,7 +192,7 @@ impl Program {
         }
         self.map("region", 0, (&w.kind, w.pages))?;
         match (w.populate, &w.kind) {
-            (Populate::Write, MemoryKind::Anon) => self.fill(0, 0, w.pages),
+            (Populate::Write, MemoryKind::Anon | MemoryKind::Shmem(..)) => self.fill(0, 0, w.pages),
             (Populate::Write, _) => readable("populate", &w.kind, true)?,
             _ => {}
         }
@@ -294,6 +301,7 @@ impl Program {
                     Advice::PageOut => "pageout",
                     Advice::Free => "free",
                     Advice::DontNeed => "dontneed",
+                    Advice::Remove => "remove",
                     _ => {
                         let what = ": the recorder gives the advice \"populate-read\", \"pageout\", \
                                     \"free\" and \"dontneed\", and \"random\" on a file just mapped";

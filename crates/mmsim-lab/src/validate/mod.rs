@@ -208,6 +208,7 @@ const GAUGES: &[&str] = &[
     "zswap_stored_pages",
     "zswap_stored_incompressible_pages",
     "nr_unevictable",
+    "nr_shmem",
     "nr_inactive_file",
     "nr_active_file",
 ];
@@ -356,12 +357,16 @@ fn further(p: &Point, phase: usize, replays: &[Replay]) -> Vec<(String, [f64; 3]
         }
     };
     let lists = p.script.iter().any(|l| OF_LISTS.iter().any(|c| l.starts_with(c)));
-    let compared = |name: &str| lists || name.starts_with("zswap");
+    let shares = p.script.iter().any(|l| l.split(' ').any(|word| word == "shmem"));
+    let compared = |name: &str| match name {
+        "nr_shmem" => shares,
+        _ => lists || name.starts_with("zswap"),
+    };
     for (i, name) in GAUGES.iter().enumerate().filter(|(_, name)| compared(name)) {
         let mut recorded = p.phases[phase].gauges.get(*name).map(|r| r.spread());
-        if *name == "nr_unevictable" {
+        if matches!(*name, "nr_unevictable" | "nr_shmem") {
             // The recorder's program and its ballast are locked from the start; the model has less
-            // memory instead.
+            // memory instead. Shared memory of the boot is not modelled.
             let start = p.phases[0].gauges.get(*name).map_or([0.0; 3], |r| r.spread());
             recorded = recorded.map(|r| [r[0] - start[0], r[1] - start[1], r[2] - start[2]]);
         }

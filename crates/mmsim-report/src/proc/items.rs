@@ -171,6 +171,7 @@ fn of_pages(c: &PageCounts, name: &str) -> Option<u64> {
         "nr_anon_transparent_hugepages" => c.anon_thp >> HUGE_ORDER,
         "nr_mapped" => c.file_mapped,
         "nr_file_pages" => c.file + c.swapcached,
+        "nr_shmem" => c.shmem,
         "nr_dirty" => c.dirty,
         "nr_writeback" => c.writeback,
         "nr_page_table_pages" => c.page_tables,

@@ -56,6 +56,7 @@ fn pages(g: &MemcgSnapshot, name: &str) -> u64 {
         "kernel" => c.page_tables + c.slab + g.zswap.bytes.div_ceil(PAGE_SIZE),
         "zswapped" => g.zswap.pages,
         "pagetables" => c.page_tables,
+        "shmem" => c.shmem,
         "anon_thp" => c.anon_thp,
         "file_mapped" => c.file_mapped,
         "file_dirty" => c.dirty,

@@ -138,7 +138,9 @@ impl Filter {
         let Op::Mmap { region, pages, kind, flags, at: _ } = op else { return None };
         process.made += 1;
         let (space, offset) = match kind {
-            MapKind::File { file, offset, .. } => (self.files[usize::from(file.0)], offset.into()),
+            MapKind::File { file, offset, .. } | MapKind::Shmem { file, offset } => {
+                (self.files[usize::from(file.0)], offset.into())
+            }
             MapKind::Anon | MapKind::HugeTlb => (process.anon(process.made), 0),
         };
         let before = self.sample.below(space, offset);
@@ -155,6 +157,7 @@ impl Filter {
             MapKind::File { file, shared, .. } => {
                 MapKind::File { file, offset: before as u32, shared }
             }
+            MapKind::Shmem { file, .. } => MapKind::Shmem { file, offset: before as u32 },
             other => other,
         };
         let at = Some(process.place(kept));

@@ -151,7 +151,8 @@ fn thinned(
         MemoryKind::Anon => process.lock().ok()?.first_space(),
         MemoryKind::FileShared(name)
         | MemoryKind::FilePrivate(name)
-        | MemoryKind::FileRead(name) => sample::space(name),
+        | MemoryKind::FileRead(name)
+        | MemoryKind::Shmem(name, _) => sample::space(name),
     };
     let read = cost.t_read_cached.as_nanos() + cost.t_syscall.as_nanos();
     let thin = Thin { hits: [cost.t_hit.as_nanos(), read], others: accesses };

@@ -3,7 +3,9 @@
 use crate::named::Misfit;
 use crate::work::Pages;
 use mmsim_core::base::settings::{Form, Formed, Row, Value, Word};
-use mmsim_core::workload::{FileSlot, FileSpec, MapKind, Op, RegionId, Run, Uncached, VmaFlags};
+use mmsim_core::workload::{
+    FileSlot, FileSpec, MapKind, Op, RegionId, Run, ShmemSpec, Uncached, VmaFlags,
+};
 
 /// Pages per run at most.
 pub(super) const RUN_PAGES: u32 = 4096;
@@ -21,6 +23,8 @@ pub enum MemoryKind {
     FilePrivate(String),
     /// `read(2)` and `write(2)` of single pages of the file: no mapping, no fault.
     FileRead(String),
+    /// Touches of shared memory: an object with this name.
+    Shmem(String, ShmemSpec),
 }
 
 impl Formed for MemoryKind {
@@ -33,8 +37,9 @@ impl Formed for MemoryKind {
             word("file-shared", "a shared mapping of a file"),
             word("file-private", "a private mapping of a file"),
             word("read", "a file through read(2) and write(2)"),
+            word("shmem", "shared memory"),
         ];
-        Form::Word(WORDS, &["anon", "file-shared", "file-private", "read"])
+        Form::Word(WORDS, &["anon", "file-shared", "file-private", "read", "shmem"])
     };
 }
 impl Value for MemoryKind {
@@ -44,6 +49,7 @@ impl Value for MemoryKind {
             MemoryKind::FileShared(_) => 1,
             MemoryKind::FilePrivate(_) => 2,
             MemoryKind::FileRead(_) => 3,
+            MemoryKind::Shmem(..) => 4,
         })
     }
     fn set_number(&mut self, _: &Row, n: u64) {
@@ -52,6 +58,7 @@ impl Value for MemoryKind {
             1 => MemoryKind::FileShared(name),
             2 => MemoryKind::FilePrivate(name),
             3 => MemoryKind::FileRead(name),
+            4 => MemoryKind::Shmem(name, ShmemSpec::default()),
             _ => MemoryKind::Anon,
         };
     }
@@ -64,7 +71,8 @@ impl MemoryKind {
             MemoryKind::Anon => {}
             MemoryKind::FileShared(name)
             | MemoryKind::FilePrivate(name)
-            | MemoryKind::FileRead(name) => *name = of.to_string(),
+            | MemoryKind::FileRead(name)
+            | MemoryKind::Shmem(name, _) => *name = of.to_string(),
         }
     }
 
@@ -85,8 +93,18 @@ impl MemoryKind {
             MemoryKind::Anon => None,
             MemoryKind::FileShared(name)
             | MemoryKind::FilePrivate(name)
-            | MemoryKind::FileRead(name) => Some(name),
+            | MemoryKind::FileRead(name)
+            | MemoryKind::Shmem(name, _) => Some(name),
         }
+    }
+
+    /// The file, with its pages.
+    pub(super) fn file_spec(&self, pages: u32) -> Option<FileSpec> {
+        let shmem = match self {
+            MemoryKind::Shmem(_, spec) => Some(*spec),
+            _ => None,
+        };
+        self.file().map(|name| FileSpec { shmem, ..FileSpec::new(name, pages) })
     }
 
     /// True if it is a file that is mapped.
@@ -97,7 +115,7 @@ impl MemoryKind {
     /// True if its pages may be anonymous: a write to a private mapping of a file copies the page.
     pub(super) fn is_anon(&self, writes: bool) -> bool {
         match self {
-            MemoryKind::Anon => true,
+            MemoryKind::Anon | MemoryKind::Shmem(..) => true,
             MemoryKind::FilePrivate(_) => writes,
             MemoryKind::FileShared(_) | MemoryKind::FileRead(_) => false,
         }
@@ -139,8 +157,7 @@ pub(super) const FILE: FileSlot = FileSlot(0);
 impl Memory {
     /// The file, if any.
     pub(super) fn files(&self) -> Vec<FileSpec> {
-        let file = |name: &str| FileSpec { name: name.to_string(), pages: self.pages };
-        self.kind.file().map(file).into_iter().collect()
+        self.kind.file_spec(self.pages).into_iter().collect()
     }
     /// Maps it, where that is needed.
     pub(super) fn map(&self, ops: &mut Vec<Op>) {
@@ -177,6 +194,7 @@ pub(super) fn mmap(
         MemoryKind::FileShared(_) => MapKind::File { file, offset: 0, shared: true },
         MemoryKind::FilePrivate(_) => MapKind::File { file, offset: 0, shared: false },
         MemoryKind::FileRead(_) => return None,
+        MemoryKind::Shmem(..) => MapKind::Shmem { file, offset: 0 },
     };
     Some(Op::Mmap { region, pages, kind, flags, at: None })
 }

@@ -20,6 +20,7 @@ mod kernel_alloc;
 mod memory;
 mod pace;
 mod phased;
+mod postgres;
 mod reader;
 mod request;
 mod scan;
@@ -35,6 +36,7 @@ pub use kernel_alloc::{KERNEL_ALLOC, KernelAllocConfig};
 pub use memory::{MemoryKind, Populate};
 pub use pace::End;
 pub use phased::{PhasedConfig, PhasedError, PhasedRegion, Step};
+pub use postgres::{POSTGRES, PostgresConfig};
 pub use reader::{ItemChoice, READER, ReaderConfig};
 pub use request::{Gfp, Retry, check as check_request, flags as flags_of_request};
 pub use scan::{CYCLIC, SEQUENTIAL, ScanConfig, ScanEnd};
@@ -74,6 +76,7 @@ macro_rules! workloads {
             Build(BuildConfig), "build", [BUILD];
             Apps(AppsConfig), "apps", [APPS];
             Reader(ReaderConfig), "reader", [READER];
+            Postgres(PostgresConfig), "postgres", [POSTGRES];
             Experts(ExpertsConfig), "experts", [EXPERTS];
         }
     };

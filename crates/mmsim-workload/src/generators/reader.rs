@@ -347,10 +347,8 @@ impl Client {
 impl Body for Client {
     fn files(&self) -> Vec<FileSpec> {
         let c = &self.config;
-        let file = |kind: &str, pages: u32| FileSpec {
-            name: format!("{}/{kind}", c.name),
-            pages: pages.max(1),
-        };
+        let file =
+            |kind: &str, pages: u32| FileSpec::new(format!("{}/{kind}", c.name), pages.max(1));
         vec![
             file("data", c.items * self.most_blocks * c.block),
             file("index", c.index),

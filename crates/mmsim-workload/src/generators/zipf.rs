@@ -102,8 +102,8 @@ impl ZipfConfig {
     fn finish(&mut self, task: &TaskOf<'_>, _given: &dyn Given) -> Result<(), Misfit> {
         self.kind.name_file(task.name);
         self.threads = task.threads;
-        let anon = self.kind == MemoryKind::Anon;
-        self.populate = if anon { Populate::Write } else { Populate::Read };
+        let fills = matches!(self.kind, MemoryKind::Anon | MemoryKind::Shmem(..));
+        self.populate = if fills { Populate::Write } else { Populate::Read };
         self.kind.check_fsync(self.fsync, self.write_permille > 0)
     }
 }
@@ -116,6 +116,7 @@ impl ZipfConfig {
             MemoryKind::FileShared(name)
             | MemoryKind::FilePrivate(name)
             | MemoryKind::FileRead(name)
+            | MemoryKind::Shmem(name, _)
                 if self.files == FilesOf::Own =>
             {
                 *name = format!("{name}/{index}");
@@ -443,7 +444,7 @@ mod tests {
         c.kind = MemoryKind::FileRead("data".into());
         c.populate = Populate::None;
         let mut w = c.workloads();
-        assert_eq!(w[0].files(), [FileSpec { name: "data".into(), pages: 50 }]);
+        assert_eq!(w[0].files(), [FileSpec::new("data", 50)]);
         let ops = harness::all(w[0].as_mut(), Ticking(0));
         assert_eq!(ops.len(), 32);
         assert!(ops[1..31].iter().all(|o| matches!(o, Op::Read { count: 1, .. })));

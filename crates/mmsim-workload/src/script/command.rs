@@ -29,6 +29,8 @@ pub enum RegionKind {
         /// No readahead, on the mapping and on the descriptor.
         random: bool,
     },
+    /// The first pages of a file of tmpfs, shared, to read and to write.
+    Shmem(FileSlot),
 }
 
 /// A zipf draw of a page: a table (position in [`super::Script::tables`]) and a map.
@@ -117,7 +119,7 @@ pub struct Child {
 /// A command that the simulated program carries out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Command {
-    /// `anon`, `file`: map a region.
+    /// `anon`, `file`, `shmem`: map a region.
     Map {
         /// Its number.
         region: RegionId,

@@ -472,6 +472,7 @@ fn touch(region: RegionId, write: bool, first: u32) -> Op {
 fn map(region: RegionId, pages: u32, kind: RegionKind) -> Op {
     let (kind, random) = match kind {
         RegionKind::Anon => (MapKind::Anon, false),
+        RegionKind::Shmem(file) => (MapKind::Shmem { file, offset: 0 }, false),
         RegionKind::File { file, random } => {
             (MapKind::File { file, offset: 0, shared: true }, random)
         }

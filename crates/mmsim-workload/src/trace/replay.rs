@@ -25,12 +25,13 @@ use mmsim_core::base::settings::{Form, Formed, Row, Value};
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::config::Kernel;
 use mmsim_core::workload::{
-    FileSlot, FileSpec, MapKind, Op, RegionId, Replayed, Run, Touch, VmaFlags, Workload, WorkloadCx,
+    FileSlot, FileSpec, MapKind, Op, RegionId, Replayed, Run, ShmemSpec, Touch, VmaFlags, Workload,
+    WorkloadCx,
 };
 use mmsim_core::{settings, words};
 
 use super::error::TraceError;
-use super::info::TraceInfo;
+use super::info::{RegionInfo, TraceInfo};
 use super::reader::TraceReader;
 use super::table::{Action, Backing, Record, Region, Timing, TraceTable};
 use crate::work::{Pages, Threads, Work, WorkError};
@@ -352,6 +353,7 @@ impl TraceWorkload {
             Backing::SharedText { file, offset } => {
                 (MapKind::File { file: slot(file), offset, shared: true }, true)
             }
+            Backing::Shmem { file, offset } => (MapKind::Shmem { file: slot(file), offset }, false),
             Backing::Descriptor { .. } => return,
         };
         ops.push(Op::Mmap {
@@ -495,8 +497,23 @@ impl TraceWorkload {
 
 impl Workload for TraceWorkload {
     fn files(&self) -> Vec<FileSpec> {
-        let files = self.trace.info.files.iter();
-        files.map(|(name, pages)| FileSpec { name: name.clone(), pages: *pages }).collect()
+        let shared = |i: usize| {
+            let of = |r: &RegionInfo| match r.region.backing {
+                Backing::Shmem { file, .. } => usize::from(file) == i,
+                _ => false,
+            };
+            let is = self.trace.info.regions.iter().any(of);
+            is.then_some(ShmemSpec { limit: None, stays: false })
+        };
+        let files = self.trace.info.files.iter().enumerate();
+        files
+            .map(|(i, (name, pages))| {
+                let shmem = shared(i);
+                // It is no file of a disk, whatever its name.
+                let name = if shmem.is_some() { format!("shm/{name}") } else { name.clone() };
+                FileSpec { shmem, ..FileSpec::new(name, *pages) }
+            })
+            .collect()
     }
 
     fn phases(&self) -> Vec<String> {

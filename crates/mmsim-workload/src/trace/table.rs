@@ -80,6 +80,13 @@ pub enum Backing {
         /// First page of the file.
         offset: u32,
     },
+    /// Shared memory, of tmpfs, memfd, SysV or an anonymous mapping. The file is the object.
+    Shmem {
+        /// The object.
+        file: u16,
+        /// First page of it.
+        offset: u32,
+    },
     /// Not known; replayed as anonymous memory.
     Unknown,
     /// File pages that are read and written through a descriptor, never mapped. It has no
@@ -99,6 +106,7 @@ impl Backing {
             Backing::File { file, offset, .. }
             | Backing::Text { file, offset }
             | Backing::SharedText { file, offset }
+            | Backing::Shmem { file, offset }
             | Backing::Descriptor { file, offset } => Some((file, offset)),
             Backing::Anon | Backing::Unknown => None,
         }
@@ -116,6 +124,9 @@ impl Backing {
             Backing::SharedText { file, offset } => {
                 Backing::SharedText { file, offset: offset.saturating_add(pages) }
             }
+            Backing::Shmem { file, offset } => {
+                Backing::Shmem { file, offset: offset.saturating_add(pages) }
+            }
             Backing::Descriptor { file, offset } => {
                 Backing::Descriptor { file, offset: offset.saturating_add(pages) }
             }
@@ -131,6 +142,7 @@ impl Backing {
             Backing::File { shared: true, .. } => "file, shared",
             Backing::Text { .. } => "executable file",
             Backing::SharedText { .. } => "executable file, shared",
+            Backing::Shmem { .. } => "shared memory",
             Backing::Unknown => "unknown",
             Backing::Descriptor { .. } => "file, by descriptor",
         }
@@ -305,6 +317,17 @@ impl TraceTable {
                 );
             }
         }
+        let shared = |r: &Region| matches!(r.backing, Backing::Shmem { .. });
+        let file = |r: &Region| r.backing.file().map(|f| f.0);
+        let other = |o: &&Region| file(o).is_some() && file(o) == file(r) && shared(o) != shared(r);
+        if shared(r)
+            && let Some(f) = self.regions.iter().find(other).and_then(file)
+        {
+            return bad(
+                format!("file {f}, which another region has as a file of a disk"),
+                "an object of shared memory of its own".into(),
+            );
+        }
         if matches!(r.backing, Backing::Descriptor { .. }) && (r.start != 0 || !r.at_start) {
             return bad(
                 "an address for a region used by descriptor".into(),
@@ -403,6 +426,7 @@ fn put_region(out: &mut Vec<u8>, region: &Region) {
         Backing::Unknown => 4,
         Backing::Descriptor { .. } => 5,
         Backing::SharedText { .. } => 6,
+        Backing::Shmem { .. } => 7,
     });
     if let Some((file, offset)) = region.backing.file() {
         put_varint(out, u64::from(file));
@@ -417,7 +441,7 @@ fn get_region(at: &mut Cursor<'_>) -> Result<Region, TraceError> {
     let at_start = at.bounded("when a region is mapped (0 start, 1 later)", 0, 1)? == 0;
     let kind = at.byte("the kind of a region")?;
     let (file, offset) = match kind {
-        1 | 2 | 3 | 5 | 6 => (
+        1 | 2 | 3 | 5 | 6 | 7 => (
             at.bounded("the file of a region", 0, u64::from(u16::MAX))? as u16,
             at.bounded("the file offset of a region", 0, u64::from(u32::MAX))? as u32,
         ),
@@ -431,7 +455,8 @@ fn get_region(at: &mut Cursor<'_>) -> Result<Region, TraceError> {
         4 => Backing::Unknown,
         5 => Backing::Descriptor { file, offset },
         6 => Backing::SharedText { file, offset },
-        other => return Err(at.wrong(format!("region kind {other}"), "a kind from 0 to 6")),
+        7 => Backing::Shmem { file, offset },
+        other => return Err(at.wrong(format!("region kind {other}"), "a kind from 0 to 7")),
     };
     Ok(Region { process, start, pages, backing, at_start })
 }

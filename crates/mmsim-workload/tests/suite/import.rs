@@ -107,8 +107,8 @@ fn maps_say_what_addresses_are() {
     assert_eq!(table.files, ["ld.so", "shop.db"]);
 }
 
-/// An executable mapping is text whether shared or not. Shared memory is no file: it is anonymous,
-/// and an assumption of the trace says so, with its pages.
+/// An executable mapping is text whether shared or not. Shared memory is an object of its own, and no
+/// file of a disk; huge pages are anonymous memory, and an assumption of the trace says so.
 #[test]
 fn maps_tell_text_and_shared_memory_from_files() {
     let maps = "\
@@ -119,11 +119,11 @@ fn maps_tell_text_and_shared_memory_from_files() {
     let options = ImportOptions { maps: Some(maps.into()), ..ImportOptions::default() };
     let (_, table, _) = run(ImportFormat::Lackey, PROGRAM.as_bytes(), &options).unwrap();
     let labels: Vec<&str> = table.regions.iter().map(|r| r.backing.label()).collect();
-    assert_eq!(labels, ["executable file, shared", "anonymous", "unknown", "anonymous"]);
+    assert_eq!(labels, ["executable file, shared", "shared memory", "unknown", "anonymous"]);
     assert_eq!(table.regions[0].backing, Backing::SharedText { file: 0, offset: 0x1a + 5 });
-    assert_eq!(table.files, ["ld.so"]);
+    assert_eq!(table.regions[1].backing, Backing::Shmem { file: 1, offset: 0x5d });
+    assert_eq!(table.files, ["ld.so", "SYSV00000000#2"]);
     let said = |start: &str| table.assumptions.iter().filter(|a| a.starts_with(start)).count();
-    assert_eq!(said("2 pages of shared memory"), 1, "{:?}", table.assumptions);
     assert_eq!(said("1 pages of hugetlbfs"), 1, "{:?}", table.assumptions);
 }
 

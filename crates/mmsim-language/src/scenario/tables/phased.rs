@@ -6,7 +6,7 @@ use mmsim_core::base::id::{DiskId, MemcgId, NodeId};
 use mmsim_core::base::settings::Formed as _;
 use mmsim_core::config::{Kernel, MachineConfig};
 use mmsim_core::policy::ANON_ONLY;
-use mmsim_core::workload::{Advice, FileAdvice, LruGen, Op, Uncached, VmaFlags};
+use mmsim_core::workload::{Advice, FileAdvice, LruGen, Op, ShmemSpec, Uncached, VmaFlags};
 use mmsim_workload::generators::{MemoryKind, PhasedConfig, PhasedRegion, Step};
 use mmsim_workload::sampler::RankMap;
 use mmsim_workload::since::{check_advice, check_dontcache, since};
@@ -89,6 +89,7 @@ const REGION_KINDS: Words<fn(String) -> MemoryKind> = Words {
         MemoryKind::FileShared,
         MemoryKind::FilePrivate,
         MemoryKind::FileRead,
+        |name| MemoryKind::Shmem(name, ShmemSpec::default()),
     ],
 };
 
@@ -106,12 +107,38 @@ rows! {
             ("memory", Size(1), Auto("`pages` decides"), "size"),
             ("pages", Count(1, U32), Auto("`memory` decides"),
                 "size in pages, instead of `memory`")};
-        kind: {r.word("kind", &REGION_KINDS)?(format!("{}/{}", names.0, names.1));
+        kind: {kind_of_region(r, names)?;
             ("kind", one of REGION_KINDS, Is("\"anon\""),
-                "anonymous memory, a mapped file, or a file through read()"),
+                "anonymous memory, a mapped file, a file through read(), or shared memory"),
+            ("object", Text, Auto("one of the task's own"),
+                "shared memory of this name, which tasks have in common"),
+            ("limit", Size(1), Auto("none"),
+                "of shared memory: `size=` of its tmpfs; a touch of more ends the process (SIGBUS)"),
+            ("stays", Flag, Is("false"),
+                "of shared memory: it outlives its last mapping, as a file of tmpfs does"),
             ("disk", Text, Auto("that of the task"), "disk of the file")};
         flags: {VmaFlags::default()};
     }
+}
+
+/// The kind of a region, with what is said of shared memory.
+fn kind_of_region(r: &Reader<'_>, names: (&str, &str)) -> Result<MemoryKind, Error> {
+    let mut kind = r.word("kind", &REGION_KINDS)?(format!("{}/{}", names.0, names.1));
+    let MemoryKind::Shmem(name, spec) = &mut kind else {
+        let written = |key: &&str| r.has(key) && !r.is_default(key);
+        return match ["object", "limit", "stays"].into_iter().find(written) {
+            Some(key) => {
+                let found = format!("`{}` is not shared memory", names.1);
+                Err(r.error(key, found, "kind = \"shmem\", or leave it out"))
+            }
+            None => Ok(kind),
+        };
+    };
+    if let Some(object) = r.opt_text("object")? {
+        *name = format!("shm/{object}");
+    }
+    *spec = ShmemSpec { limit: r.get("limit")?, stays: r.get("stays")? };
+    Ok(kind)
 }
 
 fn pages_of_region(r: &Reader<'_>) -> Result<u32, Error> {
@@ -294,6 +321,7 @@ steps! { r;
 /// The names of advice that the machine follows.
 const ADVICE: Words<Advice> = words! {
     "dontneed" => Advice::DontNeed,
+    "remove" => Advice::Remove,
     "free" => Advice::Free,
     "cold" => Advice::Cold,
     "pageout" => Advice::PageOut,
@@ -464,9 +492,13 @@ impl StepReader<'_> {
         let (advice, region) = (self.word("advice", &ADVICE)?, self.region()?);
         let word = self.opt_text("advice")?.unwrap_or_default();
         self.dated("advice", check_advice(word, self.scope.machine.kernel, "leave it out"))?;
+        if advice == Advice::Remove && !matches!(region.kind, MemoryKind::Shmem(..)) {
+            let found = format!("`remove` of `{}`, which is not shared memory", region.name);
+            return Err(self.error("advice", found, "\"dontneed\", or kind = \"shmem\""));
+        }
         if advice == Advice::Free && region.kind != MemoryKind::Anon {
             let found = format!(
-                "`free` of `{}`, which maps a file: Linux refuses it (EINVAL)",
+                "`free` of `{}`, which is no private memory: Linux refuses it (EINVAL)",
                 region.name
             );
             return Err(self.error("advice", found, "\"dontneed\" or \"pageout\""));
@@ -490,6 +522,10 @@ impl StepReader<'_> {
         if how == Some(Uncached::DontCache) {
             let dontcache = check_dontcache(self.scope.machine.kernel, "\"cached\" or \"direct\"");
             self.dated("io", dontcache)?;
+            if let MemoryKind::Shmem(..) = self.region()?.kind {
+                let found = "tmpfs refuses RWF_DONTCACHE (EOPNOTSUPP)";
+                return Err(self.error("io", found, "\"cached\""));
+            }
         }
         if how.is_some() && self.has("into") {
             let found = "what is read past the cache goes to no region";

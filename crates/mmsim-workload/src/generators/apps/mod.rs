@@ -573,9 +573,8 @@ impl Phone {
 
 impl Body for Phone {
     fn files(&self) -> Vec<FileSpec> {
-        let file = |a: &App, kind: &str, pages| FileSpec {
-            name: format!("{}/{kind}{}", self.config.name, a.number),
-            pages,
+        let file = |a: &App, kind: &str, pages| {
+            FileSpec::new(format!("{}/{kind}{}", self.config.name, a.number), pages)
         };
         let of = |a: &App| [file(a, "mapped", a.mapped), file(a, "read", a.read)];
         self.apps.iter().flat_map(of).collect()

@@ -492,8 +492,8 @@ impl Body for Worker {
     fn files(&self) -> Vec<FileSpec> {
         let c = &self.config;
         let file =
-            |kind: &str, i: u32, pages| FileSpec { name: format!("{}/{kind}{i}", c.name), pages };
-        let text = FileSpec { name: format!("{}/text", c.name), pages: c.text.max(1) };
+            |kind: &str, i: u32, pages| FileSpec::new(format!("{}/{kind}{i}", c.name), pages);
+        let text = FileSpec::new(format!("{}/text", c.name), c.text.max(1));
         // Both are below 2^32.
         let object = c.object_pages().bounds().1 as u32;
         let archive = object.saturating_mul(c.link_every);

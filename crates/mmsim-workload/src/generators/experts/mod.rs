@@ -437,7 +437,7 @@ fn pieces(run: Range<u32>) -> impl Iterator<Item = Range<u32>> {
 
 impl Body for Layers {
     fn files(&self) -> Vec<FileSpec> {
-        vec![FileSpec { name: self.config.name.clone(), pages: self.config.pages() as u32 }]
+        vec![FileSpec::new(self.config.name.clone(), self.config.pages() as u32)]
     }
     fn set_up(&mut self, ops: &mut Vec<Op>) {
         let c = &self.config;

@@ -75,23 +75,19 @@ impl<'a> Compiler<'a> {
             if config.regions[..i].iter().any(|o| o.name == r.name) {
                 return Err(error(&at, format!("a second region `{}`; rename it", r.name)));
             }
-            let slot = match &r.kind {
-                MemoryKind::Anon => 0,
-                MemoryKind::FileShared(name)
-                | MemoryKind::FilePrivate(name)
-                | MemoryKind::FileRead(name) => {
-                    match files.iter().position(|f| f.name == *name) {
-                        Some(at) => {
-                            // The file is as long as its longest region.
-                            files[at].pages = files[at].pages.max(r.pages);
-                            at
-                        }
-                        None => {
-                            files.push(FileSpec { name: name.clone(), pages: r.pages });
-                            files.len() - 1
-                        }
+            let slot = match r.kind.file_spec(r.pages) {
+                None => 0,
+                Some(spec) => match files.iter().position(|f| f.name == spec.name) {
+                    Some(at) => {
+                        // The file is as long as its longest region.
+                        files[at].pages = files[at].pages.max(r.pages);
+                        at
                     }
-                }
+                    None => {
+                        files.push(spec);
+                        files.len() - 1
+                    }
+                },
             };
             slots.push(FileSlot(slot as u16));
         }
@@ -278,6 +274,10 @@ impl<'a> Compiler<'a> {
             Step::Madvise { region, from, count, advice } => {
                 let i = self.range(region, *from, *count, at)?;
                 let kind = &self.config.regions[i].kind;
+                if *advice == Advice::Remove && !matches!(kind, MemoryKind::Shmem(..)) {
+                    let what = format!("Remove of region `{region}`, which is not shared memory");
+                    return Err(error(at, format!("{what}; write DontNeed")));
+                }
                 if *advice == Advice::Free && *kind != MemoryKind::Anon {
                     let what = format!("Free of region `{region}`, which maps a file");
                     return Err(error(at, format!("{what}; write DontNeed or PageOut")));

@@ -216,11 +216,11 @@ impl Parser {
                 return words.end();
             }
             Some(
-                "anon" | "contents" | "file" | "unmap" | "fill" | "scan" | "zipf" | "seed"
-                | "sleepms" | "madvise",
+                "anon" | "contents" | "file" | "shmem" | "unmap" | "fill" | "scan" | "zipf"
+                | "seed" | "sleepms" | "madvise",
             ) => {}
             other => {
-                let what = "write anon, contents, file, unmap, fill, scan, zipf, seed, sleepms or \
+                let what = "write anon, contents, file, shmem, unmap, fill, scan, zipf, seed, sleepms or \
                             madvise behind `on` and `start`, or pin or write behind `on`";
                 return Err(words.error(other.unwrap_or(rest), what));
             }

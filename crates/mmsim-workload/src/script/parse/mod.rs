@@ -139,7 +139,7 @@ impl Parser {
             "wait" => self.wait(),
             "table" => self.table(&mut w)?,
             "contents" => self.contents(&mut w)?,
-            "anon" | "file" | "unmap" => self.mapping(name, &mut w)?,
+            "anon" | "file" | "shmem" | "unmap" => self.mapping(name, &mut w)?,
             "thp" => self.huge_pieces(&mut w)?,
             "snap" | "snapx" => self.snap(&mut w)?,
             "layout" | "resid" | "cached" | "val" | "childrss" | "damonregions" => {
@@ -235,15 +235,16 @@ impl Parser {
             }
             "direct" | "dontcache" | "fadvise" | "mlock" | "munlock" => self.call(name, w)?,
             "madvise" => {
-                let usage = "madvise region first count populate_read|pageout|free|dontneed";
+                let usage = "madvise region first count populate_read|pageout|free|dontneed|remove";
                 let range = self.range(w.usage(usage))?;
                 let advice = match w.word("the advice")? {
                     "populate_read" => Advice::PopulateRead,
                     "pageout" => Advice::PageOut,
+                    "remove" => Advice::Remove,
                     "free" => Advice::Free,
                     "dontneed" => Advice::DontNeed,
                     other => {
-                        let known = "write populate_read, pageout, free or dontneed";
+                        let known = "write populate_read, pageout, free, dontneed or remove";
                         return Err(w.error(other, known));
                     }
                 };
@@ -594,7 +595,7 @@ mod tests {
         );
         assert_eq!(
             error(&["fill 3 0 1"]),
-            "script line 0: found `3`, a region that is not mapped here; map it with anon or file"
+            "script line 0: found `3`, a region that is not mapped here; map it with anon, file or shmem"
         );
         assert_eq!(
             error(&["file 0 /mnt/z 10 normal", "fill 0 0 1"]),

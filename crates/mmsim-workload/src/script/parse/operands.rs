@@ -12,7 +12,7 @@ impl Parser {
     pub(super) fn file(&mut self, path: &str, pages: u32) -> FileSlot {
         let files = &mut self.script.files;
         let at = files.iter().position(|f| f.name == path).unwrap_or_else(|| {
-            files.push(FileSpec { name: path.into(), pages });
+            files.push(FileSpec::new(path, pages));
             files.len() - 1
         });
         FileSlot(at as u16)
@@ -23,9 +23,10 @@ impl Parser {
         let number: u16 = w.number("the region", 0..=u16::MAX)?;
         if !self.regions.contains_key(&number) {
             let found = number.to_string();
-            return Err(
-                w.error(&found, "a region that is not mapped here; map it with anon or file")
-            );
+            return Err(w.error(
+                &found,
+                "a region that is not mapped here; map it with anon, file or shmem",
+            ));
         }
         Ok(RegionId(number))
     }
@@ -68,7 +69,7 @@ impl Parser {
     /// Files of a script are mapped read-only.
     pub(super) fn writable(&self, region: RegionId, w: &Words<'_>) -> Result<(), ScriptError> {
         match self.regions[&region.0].kind {
-            RegionKind::Anon => Ok(()),
+            RegionKind::Anon | RegionKind::Shmem(_) => Ok(()),
             RegionKind::File { .. } => {
                 let found = region.0.to_string();
                 Err(w.error(&found, "a file, which is mapped read-only; write an anon region"))
@@ -82,7 +83,7 @@ impl Parser {
         w: &Words<'_>,
     ) -> Result<FileSlot, ScriptError> {
         match self.regions[&region.0].kind {
-            RegionKind::File { file, .. } => Ok(file),
+            RegionKind::File { file, .. } | RegionKind::Shmem(file) => Ok(file),
             RegionKind::Anon => {
                 let found = region.0.to_string();
                 Err(w.error(

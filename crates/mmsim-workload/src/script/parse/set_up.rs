@@ -6,7 +6,7 @@ use crate::script::setup::{LruGen, ScriptSwap, SwapDevice};
 use crate::script::{Child, Command, NotYet, RegionKind, ScriptError, Sweep, TableSpec};
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::config::ZswapConfig;
-use mmsim_core::workload::{Note, RegionId};
+use mmsim_core::workload::{Note, RegionId, ShmemSpec};
 
 impl Parser {
     /// `write path value`.
@@ -256,6 +256,7 @@ impl Parser {
     pub(super) fn mapping(&mut self, name: &str, w: &mut Words<'_>) -> Result<(), ScriptError> {
         w.usage(match name {
             "anon" => "anon region pages",
+            "shmem" => "shmem region name pages",
             "file" => "file region path pages random|normal",
             _ => "unmap region",
         });
@@ -268,6 +269,14 @@ impl Parser {
         let number = self.new_region(w)?;
         let (pages, kind) = if name == "anon" {
             (w.number("pages", 1..=MAX_PAGES)?, RegionKind::Anon)
+        } else if name == "shmem" {
+            let path = format!("/shm/{}", w.word("the name")?);
+            let pages = w.number("pages", 1..=MAX_PAGES)?;
+            let file = self.file(&path, pages);
+            let spec = &mut self.script.files[usize::from(file.0)];
+            spec.pages = spec.pages.max(pages);
+            spec.shmem = Some(ShmemSpec { limit: None, stays: true });
+            (pages, RegionKind::Shmem(file))
         } else {
             let path = w.word("the path")?;
             let Some(&(_, size)) = FILES.iter().find(|(p, _)| *p == path) else {

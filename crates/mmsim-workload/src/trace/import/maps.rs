@@ -10,9 +10,11 @@
 //!
 //! Not every path is a file of a disk. Shared memory (System V, memfd, `/dev/shm`, ashmem, shared
 //! mappings of `/dev/zero`, buffers of graphics drivers) is kept in files that the kernel makes on a
-//! file system of its own; its pages are swap-backed and lie on the anonymous lists (mm/shmem.c).
-//! Mappings of hugetlbfs have paths too, and pages that no reclaim takes. Both are imported as
-//! anonymous memory. Other paths below `/dev` are devices, whose memory is no disk's either.
+//! file system of its own. Equal names of deleted files are different objects, which the inode tells
+//! apart; buffers of a graphics device lie at different offsets of one file. A private mapping of such
+//! memory is anonymous, as what is written to it is. Mappings of hugetlbfs have paths too, and pages
+//! that no reclaim takes: they are imported as anonymous memory. Other paths below `/dev` are devices,
+//! whose memory is no disk's either.
 
 use crate::trace::error::TraceError;
 use crate::trace::table::USER_PAGES;
@@ -24,6 +26,11 @@ pub(super) enum Mapping {
     Anon,
     /// Memory that has the name of a file and lies on no disk.
     Nameless(Nameless),
+    /// An object of shared memory, by a name that no other has.
+    Shared {
+        path: String,
+        offset: u32,
+    },
     File {
         path: String,
         offset: u32,
@@ -35,7 +42,7 @@ pub(super) enum Mapping {
 /// Kinds of memory that has the name of a file and lies on no disk.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Nameless {
-    /// Shared memory: `shmem`.
+    /// Shared memory, mapped privately.
     Shared,
     /// Huge pages of hugetlbfs.
     HugeTlb,
@@ -50,8 +57,7 @@ impl Nameless {
     pub(super) const fn assumption(self) -> &'static str {
         match self {
             Nameless::Shared => {
-                "shared memory (System V, memfd, /dev/shm, ashmem, /dev/zero, graphics buffers) are \
-                 anonymous memory of each process: swapped like shared memory, and not shared"
+                "shared memory that is mapped privately are anonymous memory, as if it were written"
             }
             Nameless::HugeTlb => {
                 "hugetlbfs are anonymous memory: there is no pool of huge pages in a trace, and \
@@ -94,6 +100,11 @@ fn nameless(path: &str, made: bool) -> Option<Nameless> {
     NAMELESS.iter().find(of).map(|n| n.1)
 }
 
+/// True for buffers of a device, which lie at offsets of its one file.
+fn is_buffer(path: &str) -> bool {
+    path.starts_with("/dev/dri/") || path.starts_with("/dev/dma_heap/")
+}
+
 /// Consecutive pages of one mapping.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Segment {
@@ -121,7 +132,8 @@ impl Maps {
                 TraceError::Maps(Box::new(TraceError::line(i as u64 + 1, found, expected)))
             })?;
             // The kernel's own file systems have devices of major number 0, one each.
-            if segment.mapping == Mapping::Nameless(Nameless::Shared) && device.starts_with("00:") {
+            let of_kernel = device.starts_with("00:");
+            if matches!(segment.mapping, Mapping::Shared { .. }) && of_kernel {
                 of_shmem.insert(device);
             }
             if segment.end <= USER_PAGES {
@@ -129,8 +141,13 @@ impl Maps {
             }
         }
         for (mut segment, device) in segments.into_iter().rev() {
-            if matches!(segment.mapping, Mapping::File { .. }) && of_shmem.contains(device) {
-                segment.mapping = Mapping::Nameless(Nameless::Shared);
+            if let Mapping::File { path, offset, shared, .. } = &mut segment.mapping
+                && of_shmem.contains(device)
+            {
+                segment.mapping = match *shared {
+                    true => Mapping::Shared { path: std::mem::take(path), offset: *offset },
+                    false => Mapping::Nameless(Nameless::Shared),
+                };
             }
             maps.insert(segment);
         }
@@ -191,13 +208,20 @@ fn advance(mapping: &Mapping, pages: u64) -> Mapping {
     match mapping {
         Mapping::Anon => Mapping::Anon,
         Mapping::Nameless(kind) => Mapping::Nameless(*kind),
+        Mapping::Shared { path, offset } => {
+            Mapping::Shared { path: path.clone(), offset: further(*offset, pages) }
+        }
         Mapping::File { path, offset, shared, exec } => Mapping::File {
             path: path.clone(),
-            offset: (u64::from(*offset) + pages).min(u64::from(u32::MAX)) as u32,
+            offset: further(*offset, pages),
             shared: *shared,
             exec: *exec,
         },
     }
+}
+
+fn further(offset: u32, pages: u64) -> u32 {
+    (u64::from(offset) + pages).min(u64::from(u32::MAX)) as u32
 }
 
 /// A line, and the device of its file.
@@ -208,7 +232,7 @@ fn parse_line(line: &str) -> Option<(Segment, &str)> {
     let end = u64::from_str_radix(end, 16).ok()? >> 12;
     let perms = fields.next()?.as_bytes();
     let offset = u64::from_str_radix(fields.next()?, 16).ok()? >> 12;
-    let (device, _inode) = (fields.next()?, fields.next()?);
+    let (device, inode) = (fields.next()?, fields.next()?);
     // A path may hold spaces: it is all that follows.
     let whole = match fields.next() {
         Some(first) => line[first.as_ptr() as usize - line.as_ptr() as usize..].trim_end(),
@@ -220,12 +244,22 @@ fn parse_line(line: &str) -> Option<(Segment, &str)> {
     }
     let shared = perms[3] == b's';
     let made = path.len() < whole.len() && path.rfind('/') == Some(0);
+    let deleted = path.len() < whole.len();
     let mapping = if path.starts_with("[anon_shmem:") {
-        Mapping::Nameless(Nameless::Shared)
+        Mapping::Shared { path: format!("{path}#{inode}"), offset: u32::try_from(offset).ok()? }
     } else if !path.starts_with('/') || path == "/dev/zero" && !shared {
         Mapping::Anon
     } else if let Some(kind) = nameless(path, made) {
-        Mapping::Nameless(kind)
+        match kind {
+            Nameless::Shared if shared && is_buffer(path) => {
+                Mapping::Shared { path: format!("{path}#{inode}@{offset:x}"), offset: 0 }
+            }
+            Nameless::Shared if shared => {
+                let path = if deleted { format!("{path}#{inode}") } else { path.to_string() };
+                Mapping::Shared { path, offset: u32::try_from(offset).ok()? }
+            }
+            _ => Mapping::Nameless(kind),
+        }
     } else {
         Mapping::File {
             path: path.to_string(),
@@ -290,7 +324,6 @@ mod tests {
             ("rw-s 00000000 00:01 1024 /dev/zero (deleted)", Some(Shared)),
             ("rw-s 00000000 00:01 3 /memfd:wayland-shm (deleted)", Some(Shared)),
             ("r-xs 00000000 00:01 3 /memfd:doublemapper (deleted)", Some(Shared)),
-            ("rw-p 00000000 00:01 3 /memfd:x (deleted)", Some(Shared)),
             ("rw-s 00000000 00:1a 5 /dev/shm/PostgreSQL.1804289383", Some(Shared)),
             ("rw-s 00000000 00:1a 5 /dev/shm/sem.x (deleted)", Some(Shared)),
             ("rw-s 00000000 00:04 8 /dev/ashmem/dalvik-jit-code-cache (deleted)", Some(Shared)),
@@ -310,6 +343,7 @@ mod tests {
             let maps = Maps::parse(&format!("00001000-00002000 {line}\n")).unwrap();
             let found = match maps.find(1).unwrap().mapping {
                 Mapping::Nameless(kind) => Some(kind),
+                Mapping::Shared { .. } => Some(Shared),
                 _ => None,
             };
             assert_eq!(found, kind, "{line}");
@@ -330,8 +364,33 @@ mod tests {
 00003000-00004000 rw-s 00000000 00:4e 2 /overlay/z
 ";
         let maps = Maps::parse(text).unwrap();
-        let shared = |page| maps.find(page).unwrap().mapping == Mapping::Nameless(Nameless::Shared);
+        let shared = |page| matches!(maps.find(page).unwrap().mapping, Mapping::Shared { .. });
         assert_eq!([1, 2, 3].map(shared), [true, true, false]);
+    }
+
+    /// Two segments of System V without a key have one name and different inodes. Buffers of a device
+    /// are objects of their own. A private mapping is anonymous.
+    #[test]
+    fn objects_are_told_apart() {
+        let text = "\
+00001000-00003000 rw-s 00001000 00:01 65537 /SYSV00000000 (deleted)
+00003000-00004000 rw-s 00000000 00:01 65538 /SYSV00000000 (deleted)
+00004000-00005000 rw-s 1009ab000 00:06 9 /dev/dri/card0
+00005000-00006000 rw-s 00002000 00:1a 5 /dev/shm/PostgreSQL.1
+00006000-00007000 rw-p 00000000 00:01 3 /memfd:x (deleted)
+";
+        let maps = Maps::parse(text).unwrap();
+        for (page, name, at) in [
+            (2, "/SYSV00000000#65537", 2),
+            (3, "/SYSV00000000#65538", 0),
+            (4, "/dev/dri/card0#9@1009ab", 0),
+            (5, "/dev/shm/PostgreSQL.1", 2),
+        ] {
+            let segment = maps.find(page).unwrap();
+            let (path, offset) = (name.to_string(), at - (page - segment.start) as u32);
+            assert_eq!(segment.mapping, Mapping::Shared { path, offset });
+        }
+        assert_eq!(maps.find(6).unwrap().mapping, Mapping::Nameless(Nameless::Shared));
     }
 
     #[test]

@@ -336,6 +336,9 @@ impl Layout {
                 *self.nameless.entry(*kind).or_default() += u64::from(pages);
                 Backing::Anon
             }
+            Mapping::Shared { path, offset } => {
+                Backing::Shmem { file: self.file(path), offset: *offset }.skip(skipped)
+            }
             Mapping::File { path, offset, shared, exec } => {
                 let (file, offset) = (self.file(path), *offset);
                 let backing = match (*exec, *shared) {
