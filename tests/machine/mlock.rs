@@ -183,3 +183,32 @@ fn a_page_from_a_batch_has_no_count() {
     assert_eq!(phase_counts(&r.phases[0], UNEVICTABLE), [1, 1, 0, 0]);
     assert_eq!(phase_counts(&r.phases[1], UNEVICTABLE), [0, 0, 1, 1]);
 }
+
+/// M4: 10 MiB above the default limit are refused, and nothing is locked; just 8 MiB are allowed. What is
+/// locked already counts once, and what was unlocked not at all.
+#[test]
+fn a_process_locks_no_more_than_its_limit() {
+    const MIB: u32 = 256;
+    let larger = MachineConfig::new(Kernel::V6_12, vec![zone(16_384)]);
+    let c = MachineConfig { nodes: larger.nodes, ..on_ramdisk(Kernel::V6_12) };
+    let ops = vec![
+        anon(12 * MIB),
+        onfault(0, 0, 10 * MIB),
+        end(0),
+        onfault(0, 0, 8 * MIB),
+        end(1),
+        onfault(0, 2 * MIB, 6 * MIB),
+        onfault(0, 8 * MIB, 1),
+        end(2),
+        munlock(0, 0, 1),
+        onfault(0, 8 * MIB, 1),
+        end(3),
+        write(0, 0, 12 * MIB),
+        end(4),
+    ];
+    let r = run(&c, vec![member("t", ops).with_memlock_limit(Some((8 * MIB).into()))]);
+    let refused: Vec<u64> =
+        r.phases.iter().map(|p| phase_counts(p, ["sim_mlock_refused"])[0]).collect();
+    assert_eq!(refused, [1, 0, 1, 0, 0]);
+    assert_eq!(gauges(&r, "nr_unevictable"), [0, 0, 0, 0, (8 * MIB).into()]);
+}

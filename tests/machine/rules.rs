@@ -674,7 +674,8 @@ fn wbt_one_depth() {
 }
 
 /// Witnesses that stand beside others of their mechanism.
-const ELSEWHERE: [&str; 12] = [
+const ELSEWHERE: [&str; 13] = [
+    include_str!("shmem.rs"),
     include_str!("uncached.rs"),
     include_str!("compaction.rs"),
     include_str!("mark_rules.rs"),
@@ -689,7 +690,6 @@ const ELSEWHERE: [&str; 12] = [
     include_str!("../../crates/mmsim-lru/tests/suite/zones.rs"),
 ];
 
-/// Each rule has its witness: a test of its name.
 #[test]
 fn every_rule_has_a_witness() {
     for rule in KernelRules::ROWS {

@@ -16,6 +16,7 @@ const GAUGES: &[&str] = &[
     "nr_anon_pages",
     "nr_file_pages",
     "nr_mapped",
+    "nr_shmem",
     "nr_dirty",
     "nr_writeback",
     "nr_page_table_pages",

@@ -14,7 +14,6 @@ use crate::backing::shadow_queue::{ShadowQueue, Since};
 use crate::backing::shares::Shares;
 use crate::base::id::{AsId, DiskId, FileId, Idx as _, IndexVec, MemcgId, PageIdx};
 use crate::base::time::SimTime;
-use crate::workload::{RegionId, ShmemSpec};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Readahead state of an open file.
@@ -72,17 +71,27 @@ pub struct File {
     pub shmem: Option<Shmem>,
 }
 
+/// An object of shared memory: a file of tmpfs, a memfd, a SysV segment, or the memory behind shared
+/// anonymous mappings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct ShmemSpec {
+    /// Pages that it may have (`size=` of its tmpfs). A touch of one more ends the process.
+    pub limit: Option<u32>,
+    /// It stays when no process maps it any more, as a file of tmpfs or a SysV segment does.
+    pub stays: bool,
+}
+
 /// State of an object of shared memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Shmem {
-    /// What was asked for.
+    /// Its limit, and how long it lives.
     pub spec: ShmemSpec,
     /// Pages that it has, in memory or in swap.
     pub used: u32,
     /// Mappings of it.
     pub mappings: u32,
-    /// A region that maps it from a page on: by the process's law its pages compress.
-    pub mapper: Option<(AsId, RegionId, u32)>,
+    /// A region, by its number, that maps it from a page on: by the process's law its pages compress.
+    pub mapper: Option<(AsId, u16, u32)>,
 }
 
 /// The pages of files that are charged to one group: what its writeback domain counts.

@@ -335,6 +335,8 @@ vm_events! {
     SimFsync = "sim_fsync", Events, Events, .younger();
     /// Simulated nanoseconds that threads spent in `fsync(2)`.
     SimFsyncNs = "sim_fsync_ns", Nanos, Time, .younger();
+    /// Calls of `mlock(2)` above `RLIMIT_MEMLOCK`, which lock nothing (`ENOMEM`).
+    SimMlockRefused = "sim_mlock_refused", Events, Events, .younger();
     /// Writes to files of `lru_gen`.
     SimLruGenWrites = "sim_lru_gen_writes", Events, Events, .younger();
     /// Writes to files of `lru_gen` that the kernel refuses.

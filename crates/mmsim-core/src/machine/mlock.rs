@@ -3,12 +3,16 @@
 //! A mapping is locked in parts where the kernel splits its VMA. What `mlock(2)` finds goes to the
 //! unevictable list at once, then the rest is faulted in; what comes later is locked as it is mapped.
 //!
+//! A process with a limit may have that many pages locked. A call that would lock more is refused and
+//! locks nothing.
+//!
 //! Source: Linux 6.12 mm/mlock.c. Left out: the per-CPU batch of 31 pages in which locked pages wait
-//! for their list, and `RLIMIT_MEMLOCK`: programs may lock what they want (`CAP_IPC_LOCK`).
+//! for their list.
 
 use super::Machine;
 use super::fault::touch::Outcome;
 use crate::base::id::{PageIdx, ThreadId, VmaId};
+use crate::base::vmstat::VmEvent;
 use crate::virt::pages::Entry;
 use crate::virt::space::VmaKind;
 use crate::workload::Run;
@@ -26,6 +30,10 @@ impl Machine {
         }
         if !vma.locks_all(range.clone()) {
             self.mem.acting.now += self.mem.given.cost.t_syscall;
+            if !self.may_lock(id, range.clone()) {
+                self.mem.count(VmEvent::SimMlockRefused, 1);
+                return Ok(());
+            }
             self.mem.virt.spaces.set_locked(&mut self.mem.virt.pages, id, range.clone(), true);
             self.mem.lru_drain(&mut *self.policies.lru);
             for page in range.clone().map(PageIdx) {
@@ -36,6 +44,15 @@ impl Machine {
         }
         let write = !matches!(kind, VmaKind::File { shared: true, .. });
         if onfault { Ok(()) } else { self.populate(tid, id, range, write) }
+    }
+
+    /// True if a process may have these pages locked too (`do_mlock`).
+    fn may_lock(&self, id: VmaId, range: Range<u32>) -> bool {
+        let spaces = &self.mem.virt.spaces;
+        let vma = spaces.vma(id);
+        let Some(most) = spaces[vma.space].memlock_limit else { return true };
+        let before = spaces.locked_pages(vma.space) - vma.locked_pages();
+        before + vma.locked_pages_with(range) <= most
     }
 
     /// `munlock(2)` on pages of a region.

@@ -154,6 +154,7 @@ impl Machine {
         let memcg = MemcgId(t.memcg.map_or(0, |i| i as u16 + 1));
         let space = self.mem.virt.spaces.create(t.name.clone(), memcg);
         self.mem.virt.spaces[space].oom_score_adj = t.oom_score_adj;
+        self.mem.virt.spaces[space].memlock_limit = t.memlock_limit;
         self.charge_process(space);
         let drawn = t.contents.map(|law| TaskContents::new(law, seed, &t.name));
         let known =

@@ -149,7 +149,7 @@ impl Machine {
                 let file = self.file_of(tid, file.0);
                 let shmem = self.mem.cache.files.shmem_of(file);
                 shmem.mappings += 1;
-                shmem.mapper.get_or_insert((space, region, offset));
+                shmem.mapper.get_or_insert((space, region.0, offset));
                 (VmaKind::Shmem { file, offset }, pages)
             }
             MapKind::File { file, offset, shared } => {

@@ -18,6 +18,8 @@ pub struct TaskConfig {
     pub memcg: Option<usize>,
     /// `/proc/PID/oom_score_adj`, -1000 to 1000: who is killed before others.
     pub oom_score_adj: i16,
+    /// Pages that it may lock (`RLIMIT_MEMLOCK`); `None`: all of them.
+    pub memlock_limit: Option<u64>,
     /// When it starts.
     pub start: SimTime,
     /// One workload per thread.
@@ -57,6 +59,7 @@ impl TaskConfig {
             name,
             memcg,
             oom_score_adj: 0,
+            memlock_limit: None,
             start,
             threads,
             disks: DisksOfFiles::default(),
@@ -82,6 +85,13 @@ impl TaskConfig {
     pub fn with_oom_score_adj(mut self, adj: i16) -> Self {
         assert!((-1000..=1000).contains(&adj), "{}: oom_score_adj of {adj}", self.name);
         self.oom_score_adj = adj;
+        self
+    }
+
+    /// With `RLIMIT_MEMLOCK` of this many pages.
+    #[must_use]
+    pub fn with_memlock_limit(mut self, pages: Option<u64>) -> Self {
+        self.memlock_limit = pages;
         self
     }
 

@@ -95,7 +95,7 @@ impl Memory {
         let Some(pools) = &mut swap.pools else { return };
         let known = mapper.and_then(|(space, region, offset)| {
             let contents = self.virt.spaces[space].contents.as_mut()?;
-            Some(contents.leaving((region.0, index.saturating_sub(offset)), page, true))
+            Some(contents.leaving((region, index.saturating_sub(offset)), page, true))
         });
         let content = match (known, &pools.zswap) {
             (Some(content), _) => content,

@@ -105,6 +105,14 @@ impl Vma {
         let holds = |p: &Range<u32>| p.start <= pages.start && pages.end <= p.end;
         self.flags.locked && (self.locks_whole() || self.locked_parts.iter().any(holds))
     }
+    /// Its pages that are locked.
+    pub fn locked_pages(&self) -> u64 {
+        match (self.flags.locked, self.locks_whole()) {
+            (false, _) => 0,
+            (true, true) => self.pages.into(),
+            (true, false) => self.locked_parts.iter().map(|p| u64::from(p.end - p.start)).sum(),
+        }
+    }
     /// True if the whole mapping is, provided that a part of it is.
     #[inline]
     pub(crate) fn locks_whole(&self) -> bool {
@@ -114,6 +122,10 @@ impl Vma {
     #[inline]
     pub(crate) fn flags_at(&self, page: PageIdx) -> VmaFlags {
         VmaFlags { locked: self.locks(page), ..self.flags }
+    }
+    /// Its locked pages if these are locked too.
+    pub(crate) fn locked_pages_with(&self, pages: Range<u32>) -> u64 {
+        self.parts_with(pages, true).iter().map(|p| u64::from(p.end - p.start)).sum()
     }
     /// The parts that are locked when these pages are or are no longer.
     fn parts_with(&self, pages: Range<u32>, locked: bool) -> Vec<Range<u32>> {
@@ -257,6 +269,8 @@ pub struct AddressSpace {
     pub counted: Counted,
     /// `/proc/PID/oom_score_adj`, -1000 to 1000.
     pub oom_score_adj: i16,
+    /// Pages that it may lock (`RLIMIT_MEMLOCK`); `None`: all of them (`CAP_IPC_LOCK`).
+    pub memlock_limit: Option<u64>,
     /// The process was killed or has exited.
     pub dead: bool,
     /// Its group is charged what the kernel needs for a process.
@@ -314,6 +328,7 @@ impl Spaces {
             wrote_anon: false,
             counted: Counted::default(),
             oom_score_adj: 0,
+            memlock_limit: None,
             dead: false,
             charged: false,
             contents: None,
@@ -368,6 +383,10 @@ impl Spaces {
         let over = |s: &&Span| s.va <= g && g < s.va + u64::from(s.groups);
         let s = self.spaces[a].spans.iter().find(over)?;
         Some(PageIdx((s.first.0 << 9) + (va - (s.va << 9)) as u32))
+    }
+    /// Pages of the locked mappings of a process, in memory or not (`locked_vm`).
+    pub fn locked_pages(&self, a: AsId) -> u64 {
+        self.spaces[a].vmas.iter().map(|&v| self.vmas[v].locked_pages()).sum()
     }
     /// The VMA behind a region number.
     #[inline]

@@ -15,6 +15,7 @@ pub use op::{
     Touch, Uncached, VmaFlags,
 };
 
+pub use crate::backing::cache::ShmemSpec;
 pub use pressure::{PERCENT, Pressure, PressureAverages, PressureTotals, Stall, TriggerSpec};
 
 use crate::base::id::Pfn;
@@ -124,16 +125,6 @@ impl FileSpec {
     pub fn new(name: impl Into<String>, pages: u32) -> Self {
         FileSpec { name: name.into(), pages, shmem: None }
     }
-}
-
-/// An object of shared memory: a file of tmpfs, a memfd, a SysV segment, or the memory behind shared
-/// anonymous mappings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct ShmemSpec {
-    /// Pages that it may have (`size=` of its tmpfs). A touch of one more ends the process.
-    pub limit: Option<u32>,
-    /// It stays when no process maps it any more, as a file of tmpfs or a SysV segment does.
-    pub stays: bool,
 }
 
 /// A source of operations for one thread.

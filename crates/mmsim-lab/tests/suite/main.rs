@@ -23,6 +23,7 @@ mod harness;
 mod killers;
 mod readme;
 mod record;
+mod shmem;
 mod trees;
 mod uncached;
 mod why;

@@ -134,6 +134,7 @@ fn build(
             let config = TaskConfig::new(process_name(task, i, n), threads)
                 .with_memcg(memcg)
                 .with_oom_score_adj(task.oom_score_adj)
+                .with_memlock_limit(task.memlock_limit.map(u64::from))
                 .with_disks(task.disks.clone())
                 .with_contents(task.contents.clone())
                 .with_start(SimTime(task.start.0));

@@ -213,7 +213,7 @@ mod tests {
             WorkloadSpec::Fragment(_) => panic!("it goes on until there is no memory"),
             WorkloadSpec::Script(_) => panic!("its commands are tested beside the generator"),
             WorkloadSpec::Requests(_) => panic!("what its requests touch is drawn"),
-            WorkloadSpec::Masim(_) => panic!("it ends by the clock"),
+            WorkloadSpec::Masim(_) | WorkloadSpec::Postgres(_) => panic!("it ends by the clock"),
             WorkloadSpec::Build(_) => panic!("how large its compilations are is drawn"),
             WorkloadSpec::Apps(_) => panic!("whether an app is started or resumed is drawn"),
             WorkloadSpec::Experts(w) => {
@@ -256,6 +256,7 @@ mod tests {
                             | WorkloadSpec::Build(_)
                             | WorkloadSpec::Apps(_)
                             | WorkloadSpec::Fragment(_)
+                            | WorkloadSpec::Postgres(_)
                     ) || matches!(
                         &task.work,
                         // It writes what it reads into its own memory.

@@ -45,6 +45,7 @@ pub const GAUGES: &[&str] = &[
     "nr_anon_transparent_hugepages",
     "nr_mapped",
     "nr_file_pages",
+    "nr_shmem",
     "nr_dirty",
     "nr_writeback",
     "nr_page_table_pages",

@@ -72,6 +72,7 @@ pub(super) fn tasks(
             } else {
                 r.get("oom_score_adj")?
             },
+            memlock_limit: r.get("rlimit-memlock")?,
             contents: contents(&r)?,
             work,
         });

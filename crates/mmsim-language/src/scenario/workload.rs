@@ -29,6 +29,8 @@ pub struct TaskSpec {
     pub start: SimDuration,
     /// `oom_score_adj` of each process.
     pub oom_score_adj: i16,
+    /// `RLIMIT_MEMLOCK` of each process in pages; `None`: none.
+    pub memlock_limit: Option<u32>,
     /// Contents of its pages, if it states them.
     pub contents: Option<Arc<Contents>>,
     /// Its work.

@@ -40,7 +40,9 @@ fn never_reclaimed(runs: &[&RunReport]) -> Option<String> {
     if !runs.iter().all(|r| is_idle(r)) {
         return None;
     }
-    let peak = runs.iter().map(|r| r.peak_resident).max().unwrap_or(0);
+    // Locked pages are on no list that reclaim looks at, and taken all the same.
+    let locked = |r: &RunReport| r.gauges.get("nr_unevictable").copied().unwrap_or(0);
+    let peak = runs.iter().map(|r| r.peak_resident + locked(r)).max().unwrap_or(0);
     let managed = runs.iter().map(|r| r.zones.iter().map(|z| z.managed).sum::<u64>()).min()?;
     Some(format!(
         "no run reclaimed a page: the work took at most {peak} of {managed} pages, so no policy and no \
@@ -133,6 +135,11 @@ mod tests {
         let found = remarks(idle);
         assert!(found[0].starts_with("no run reclaimed a page: the work took at most 70 of "));
         assert_eq!(found.len(), 1, "{found:?}");
+        let locks = |run: &mut RunReport| {
+            idle(run);
+            run.gauges.set("nr_unevictable", 30);
+        };
+        assert!(remarks(locks)[0].contains("the work took at most 100 of "));
         // A note on it is enough, and a run that died says more.
         let mut report = samples::two_variants(&[1]);
         report.runs.iter_mut().for_each(idle);

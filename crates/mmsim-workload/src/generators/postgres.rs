@@ -62,7 +62,7 @@ settings! {
         /// blocks that a transaction visits
         blocks: u32 = 10, .range(1, 1_000_000);
         /// visited blocks that are changed
-        write_permille as "write-permille": u32 = 0, .range(0, 1000);
+        changed_permille as "changed-permille": u32 = 0, .range(0, 1000);
         /// pages of the log that a transaction appends which changed something
         log: u32 = 1, .pages(0);
         /// memory of its own that each backend has, touched in turn, a page a transaction
@@ -259,7 +259,7 @@ impl Member {
         let mut changes = false;
         for _ in 0..c.blocks {
             let block = self.law.sample(rng);
-            let writes = rng.below(1000) < u64::from(c.write_permille);
+            let writes = rng.below(1000) < u64::from(c.changed_permille);
             let at = match pool.find(block) {
                 Some(at) => at,
                 None => {

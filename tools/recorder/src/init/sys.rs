@@ -252,8 +252,8 @@ impl Mapping {
         all.file = Some(file);
         Ok(all)
     }
-    /// n pages of a file of a tmpfs, which is made as both are asked for first, mapped at 2 MiB to
-    /// read and to write.
+    /// n pages of a file of a tmpfs, mapped at 2 MiB to read and to write. The first call mounts the
+    /// file system, and the first one of a name makes the file.
     pub fn of_tmpfs(name: &str, n: usize) -> Result<Mapping, String> {
         const FOLDER: &str = "/shm";
         if !std::path::Path::new(FOLDER).exists() {

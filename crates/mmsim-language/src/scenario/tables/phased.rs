@@ -121,7 +121,7 @@ rows! {
     }
 }
 
-/// The kind of a region, with what is said of shared memory.
+/// The kind of a region, with the keys of shared memory.
 fn kind_of_region(r: &Reader<'_>, names: (&str, &str)) -> Result<MemoryKind, Error> {
     let mut kind = r.word("kind", &REGION_KINDS)?(format!("{}/{}", names.0, names.1));
     let MemoryKind::Shmem(name, spec) = &mut kind else {
@@ -251,7 +251,7 @@ steps! { r;
         advice: {r.advice()?; ("advice", one of ADVICE, Required,
             "which, named as MADV_ in lower case; `free` is for anonymous memory. `free`, `cold` and `pageout` from kernel 5.5 on, `populate-read` and `populate-write` from 6.1 on")};
     }
-    "mlock", "Locks pages of a region into memory, and reads or fills those that are missing. Programs may lock as much as they want.", Mlock {
+    "mlock", "Locks pages of a region into memory, and reads or fills those that are missing. `rlimit-memlock` of the task says how much may be locked.", Mlock {
         region: {r.mapped()?; ..PART};
         from: {r.part()?.0};
         count: {r.part()?.1};

@@ -19,7 +19,7 @@ use crate::scenario::rows::rows;
 use mmsim_base::error::{Error, ErrorKind};
 
 use Fallback::{Auto, Is, Required};
-use Kind::{Choice, Count, File, Table, Text, Texts, Time, Whole};
+use Kind::{Choice, Count, File, Size, Table, Text, Texts, Time, Whole};
 
 /// Keys with which [`TASK_COMMON`] and every workload's table begin.
 pub(super) const TASK: &[KeySpec] = &[
@@ -57,6 +57,12 @@ pub(super) const TASK: &[KeySpec] = &[
         Whole(-1000, 1000),
         Is("0"),
         "of each process: added to its points with the OOM killer, in thousandths of memory and swap, or of what its group may have; with -1000 it is never killed",
+    ),
+    key(
+        "rlimit-memlock",
+        Size(0),
+        Auto("none: CAP_IPC_LOCK"),
+        "`RLIMIT_MEMLOCK` of each process, 8MiB by default on Linux: mlock of more is refused (ENOMEM), counted in `sim_mlock_refused`, and locks nothing",
     ),
 ];
 

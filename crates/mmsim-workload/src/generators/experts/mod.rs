@@ -6,8 +6,11 @@
 //! touches their slices, projection by projection. The threads have equal parts of every run and meet
 //! after each layer and projection. A token is a record.
 //!
-//! Left out: prefill, in which a batch of tokens shares its experts; the rows of the embedding;
-//! threads that read ahead of the others.
+//! In prefill a record is a batch of tokens, which touches each expert of any of them once. With
+//! `prefetch`, further threads read meanwhile what comes next: the routed slices of the next
+//! projection; in prefill, whose tokens use most experts, all of the next layer.
+//!
+//! Left out: the rows of the embedding.
 
 mod routing;
 
@@ -46,6 +49,7 @@ words! {
         WillNeed = "willneed", "It advises `MADV_WILLNEED` on the slices of each token's experts, 1 MiB a call.";
         Cold = "cold", "It advises `MADV_COLD` on slices once they were used.";
         Pin = "pin", "It locks the dense parts, and the experts that it has used most.";
+        Prefetch = "prefetch", "Further threads read the slices that come next by `pread`, and it advises `MADV_COLD` on them once they were used.";
         Direct = "direct", "It reads experts with `O_DIRECT` into memory of its own, and keeps those of each layer that were used last.";
         Anonymous = "anonymous", "It reads the whole file into memory of its own at the start.";
     }
@@ -84,6 +88,10 @@ settings! {
         kept: u32 = 0, .range(0, 65_535);
         /// with `pin`: tokens from one choice of what is locked to the next
         repin: u32 = 64, .range(1, 1_000_000);
+        /// tokens of a batch that passes the layers together (prefill); such a batch is a record
+        prefill: u32 = 1, .range(1, 65_535);
+        /// with `prefetch`: threads that read
+        readers: u32 = 4, .range(1, 1024);
         /// computing for each MiB that a thread touches
         compute: SimDuration = SimDuration::from_micros(25);
     }
@@ -136,6 +144,11 @@ impl ExpertsConfig {
         if self.strategy == Strategy::Direct && self.kept < self.top_k {
             let found = format!("{} kept experts hold no token's {}", self.kept, self.top_k);
             return Err(Misfit::new("kept", found, format!("{} or more", self.top_k)));
+        }
+        if self.strategy != Strategy::Prefetch && !given.is_default("readers") {
+            let found = "no thread reads ahead";
+            let write = "strategy = \"prefetch\", or leave it out";
+            return Err(Misfit::new("readers", found, write));
         }
         if self.strategy != Strategy::Pin && !given.is_default("repin") {
             let found = "nothing is locked";
@@ -194,7 +207,8 @@ impl ExpertsConfig {
         assert!(self.top_k <= self.experts, "top_k: must be at most the number of experts");
         let size = (self.layers, self.experts, self.top_k);
         let rng = || Rng::for_purpose(seed, &format!("experts/{}/routing", self.name));
-        let course = (self.threads, self.windows, End::Work(self.end), None);
+        let readers = if self.strategy == Strategy::Prefetch { self.readers } else { 0 };
+        let course = (self.threads + readers, self.windows, End::Work(self.end), None);
         pace::threads(course, |thread| Layers {
             config: self.clone(),
             thread,
@@ -257,6 +271,9 @@ struct Layers {
 impl Layers {
     /// The part of a run of pages that is this thread's.
     fn own(&self, run: Range<u32>) -> Range<u32> {
+        if self.reader().is_some() {
+            return run.start..run.start;
+        }
         let pages = u64::from(run.end - run.start);
         let at =
             |t: u32| run.start + (pages * u64::from(t) / u64::from(self.config.threads)) as u32;
@@ -276,8 +293,13 @@ impl Layers {
         }
     }
 
+    /// The number of a thread that reads ahead, among those.
+    fn reader(&self) -> Option<u32> {
+        self.thread.checked_sub(self.config.threads)
+    }
+
     fn meet(&self, ops: &mut Vec<Op>) {
-        if self.config.threads > 1 {
+        if self.config.threads > 1 || self.config.strategy == Strategy::Prefetch {
             ops.push(Op::Barrier);
         }
     }
@@ -287,6 +309,32 @@ impl Layers {
         match self.config.strategy {
             Strategy::Anonymous => BUFFER,
             _ => WEIGHTS,
+        }
+    }
+
+    /// A reader reads its part of what comes after a projection of a layer.
+    fn read_ahead(&self, layer: u32, projection: u32, ops: &mut Vec<Op>) {
+        let (Some(reader), c) = (self.reader(), &self.config) else { return };
+        let next: Vec<Range<u32>> = match c.prefill {
+            1 if projection + 1 < c.projections => {
+                let slice = |&e: &u32| c.slice_of(layer, projection + 1, e);
+                self.routed.iter().map(slice).collect()
+            }
+            1 => return,
+            _ if layer + 1 == c.layers => return,
+            _ => {
+                let dense = (projection == 0).then(|| c.dense_of(layer + 1));
+                let slices = (0..c.experts).map(|e| c.slice_of(layer + 1, projection, e));
+                dense.into_iter().chain(slices).collect()
+            }
+        };
+        let own = |(n, _): &(usize, Range<u32>)| *n as u32 % c.readers == reader;
+        for (_, run) in next.into_iter().enumerate().filter(own) {
+            ops.extend(
+                pieces(run).map(|piece| {
+                    file_io(FILE, (piece.start, piece.end - piece.start), false, None)
+                }),
+            );
         }
     }
 
@@ -394,7 +442,13 @@ impl Layers {
         self.meet(ops);
         self.routed.clear();
         let mut routed = std::mem::take(&mut self.routed);
-        self.router.route(layer as usize, &mut routed);
+        for _ in 0..c.prefill {
+            self.router.route(layer as usize, &mut routed);
+        }
+        if c.prefill > 1 {
+            routed.sort_unstable();
+            routed.dedup();
+        }
         self.routed = routed;
         let mut places = Vec::new();
         match c.strategy {
@@ -421,9 +475,11 @@ impl Layers {
                 };
                 self.touches(region, run, ops);
             }
+            self.read_ahead(layer, p, ops);
             self.meet(ops);
         }
-        if c.strategy == Strategy::Cold {
+        let cold = matches!(c.strategy, Strategy::Cold | Strategy::Prefetch);
+        if cold && self.reader().is_none() {
             self.advise(layer, Advice::Cold, ops);
         }
     }

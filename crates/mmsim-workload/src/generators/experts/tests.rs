@@ -108,7 +108,7 @@ fn what_does_not_fit_is_refused() {
             true
         }
         fn is_default(&self, key: &str) -> bool {
-            ["theta", "repin"].contains(&key)
+            ["theta", "repin", "readers"].contains(&key)
         }
     }
     let task = TaskOf { name: "model", threads: 1, kernel: Kernel::LAST };
@@ -122,4 +122,50 @@ fn what_does_not_fit_is_refused() {
     let direct = ExpertsConfig { strategy: Strategy::Direct, kept: 1, ..config() };
     assert_eq!(wrong(direct), "kept: 1 kept experts hold no token's 2");
     assert_eq!(wrong(config()), "kept: nothing is kept with strategy = \"plain\"");
+}
+
+/// A batch of three tokens touches each expert of any of them once: the union of what three tokens in
+/// turn are routed to, which is what the batch draws.
+#[test]
+fn a_batch_touches_the_union_of_its_experts() {
+    let c = ExpertsConfig { end: 1, layers: 1, experts: 16, prefill: 3, ..config() };
+    let mut router = Router::new(
+        c.routing,
+        c.theta,
+        (1, 16, 2),
+        Rng::for_purpose(1, &format!("experts/{}/routing", c.name)),
+    );
+    let mut union = Vec::new();
+    (0..3).for_each(|_| router.route(0, &mut union));
+    union.sort_unstable();
+    union.dedup();
+    let slices = (0..3).flat_map(|p| union.iter().map(move |&e| (p, e)));
+    let pages = slices.flat_map(|(p, e)| c.slice_of(0, p, e));
+    let want: Vec<u32> = (0..1).chain(pages).chain(97..100).collect();
+    let touched: Vec<u32> = harness::touches(&all(&c)).iter().map(|t| t.1).collect();
+    assert_eq!(touched, want);
+}
+
+/// Two readers: in decode they read the routed slices of the second and third projection; in prefill
+/// all of the second layer, 1 + 3 x 4 x 2 pages, and nothing behind the last.
+#[test]
+fn readers_read_what_comes_next() {
+    let read = |prefill: u32| {
+        let c =
+            ExpertsConfig { end: 1, strategy: Strategy::Prefetch, readers: 2, prefill, ..config() };
+        let mut pages = Vec::new();
+        for w in &mut c.workloads(1)[1..] {
+            for op in harness::all(w.as_mut(), Ticking(0)) {
+                match op {
+                    Op::Read { first, count, .. } => pages.extend(first..first + count),
+                    Op::Access(_) | Op::Madvise { .. } => panic!("a reader only reads: {op:?}"),
+                    _ => {}
+                }
+            }
+        }
+        pages.sort_unstable();
+        pages
+    };
+    assert_eq!(read(1).len(), 2 * 2 * 2 * 2, "layers, projections, experts, pages");
+    assert_eq!(read(2), (25..50).collect::<Vec<u32>>());
 }
