@@ -2,6 +2,7 @@
 //! outcome is known, and what must not move a run.
 
 mod ablate;
+mod admission;
 mod advice;
 mod cells;
 mod compaction;

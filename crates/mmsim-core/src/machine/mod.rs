@@ -19,6 +19,7 @@
 //!   kernel; `task`: processes; `kdamond`: monitors of accesses; `daemon`: programs of user space
 //!   that watch memory.
 
+mod admission;
 mod advice;
 mod blocks;
 mod compaction;
@@ -64,7 +65,7 @@ use crate::virt::space::{Counted, Place};
 use crate::workload::{FileSpec, Workload};
 use blocks::Blocks;
 use cpu::queue::Event;
-use cpu::thread::{Thread, Wait};
+use cpu::thread::{Admission, Thread, Wait};
 use parts::{Course, Daemons, Events, Policies, Sched, Step, Touches, Work};
 use std::collections::BTreeMap;
 use task::Task;
@@ -240,6 +241,7 @@ impl Machine {
             over_high: 0,
             paused_until: SimTime::ZERO,
             sync: None,
+            admission: Admission::Asks,
             held: None,
             user: SimDuration::ZERO,
             system: SimDuration::ZERO,

@@ -247,6 +247,8 @@ impl Machine {
             if write { self.write_shmem(tid, at) } else { self.read_shmem(tid, at) }
         } else if write {
             self.write_page(tid, f, index)
+        } else if self.mem.memcgs.journals.admits() {
+            self.read_admitted(tid, f, index, count - done, done == 0)
         } else {
             self.read_page(tid, f, index, count - done, done == 0)
         };

@@ -189,7 +189,7 @@ impl Machine {
     }
 
     /// The request itself, for which its thread waits.
-    fn request(&mut self, tid: ThreadId, file: FileId, pages: Range<u32>, write: bool) {
+    pub(super) fn request(&mut self, tid: ThreadId, file: FileId, pages: Range<u32>, write: bool) {
         let n = pages.end - pages.start;
         let at = u64::from(self.mem.cache.files[file].base.0 + pages.start);
         let disk = &mut self.mem.cache.disks[self.mem.cache.files[file].disk];

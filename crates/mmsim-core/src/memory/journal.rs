@@ -21,15 +21,27 @@ const MOST_RECORDS: usize = 4096;
 pub struct Journals {
     /// Some group has one.
     on: bool,
-    /// Records of each group; `None`: it has no chooser.
-    of: IndexVec<MemcgId, Option<Vec<FileFolioRecord>>>,
+    /// Some group has a chooser that admits.
+    admits: bool,
+    /// The journal of each group; `None`: it has no chooser.
+    of: IndexVec<MemcgId, Option<Journal>>,
     /// Records after which the chooser gets them.
     most: usize,
 }
 
+/// The journal of a group.
+#[derive(Clone, Debug, Default)]
+struct Journal {
+    records: Vec<FileFolioRecord>,
+    /// Its chooser is asked about reads of pages that are not cached.
+    admits: bool,
+    /// Pages that were read past the cache.
+    past: u64,
+}
+
 impl Journals {
     pub(super) fn new() -> Journals {
-        Journals { on: false, of: IndexVec::new(), most: MOST_RECORDS }
+        Journals { on: false, admits: false, of: IndexVec::new(), most: MOST_RECORDS }
     }
 
     /// True if some group has a journal.
@@ -38,13 +50,37 @@ impl Journals {
         self.on
     }
 
-    /// Begins the journal of a group.
-    pub fn begin(&mut self, memcg: MemcgId) {
+    /// True if some group has a chooser that admits.
+    #[inline(always)]
+    pub(crate) fn admits(&self) -> bool {
+        self.admits
+    }
+
+    /// True if the chooser of this group admits.
+    pub(crate) fn admits_of(&self, memcg: MemcgId) -> bool {
+        self.journal(memcg).is_some_and(|journal| journal.admits)
+    }
+
+    /// A page was read past the cache for a thread of a group.
+    pub(crate) fn read_past(&mut self, memcg: MemcgId) {
+        if let Some(journal) = self.of(memcg) {
+            journal.past += 1;
+        }
+    }
+
+    /// Pages that were read past the cache for threads of a group.
+    pub fn past(&self, memcg: MemcgId) -> u64 {
+        self.journal(memcg).map_or(0, |journal| journal.past)
+    }
+
+    /// Begins the journal of a group, whose chooser admits or does not.
+    pub fn begin(&mut self, memcg: MemcgId, admits: bool) {
         while self.of.len() <= usize::from(memcg.0) {
             self.of.push(None);
         }
-        self.of[memcg] = Some(Vec::new());
+        self.of[memcg] = Some(Journal { admits, ..Journal::default() });
         self.on = true;
+        self.admits |= admits;
     }
 
     /// Has choosers told after fewer or more records. It changes no result; a test holds that.
@@ -54,20 +90,25 @@ impl Journals {
 
     /// Takes the records of a group out, to tell its chooser of them.
     pub fn take(&mut self, memcg: MemcgId) -> Vec<FileFolioRecord> {
-        self.of[memcg].as_mut().map(std::mem::take).unwrap_or_default()
+        self.of[memcg].as_mut().map(|j| std::mem::take(&mut j.records)).unwrap_or_default()
     }
 
     /// Gives the room of records back, which the chooser has.
     pub fn give(&mut self, memcg: MemcgId, mut told: Vec<FileFolioRecord>) {
         told.clear();
-        if let Some(records) = &mut self.of[memcg]
-            && records.is_empty()
+        if let Some(journal) = &mut self.of[memcg]
+            && journal.records.is_empty()
         {
-            *records = told;
+            journal.records = told;
         }
     }
 
-    fn of(&mut self, memcg: MemcgId) -> Option<&mut Vec<FileFolioRecord>> {
+    fn journal(&self, memcg: MemcgId) -> Option<&Journal> {
+        let here = usize::from(memcg.0) < self.of.len();
+        if here { self.of[memcg].as_ref() } else { None }
+    }
+
+    fn of(&mut self, memcg: MemcgId) -> Option<&mut Journal> {
         let here = usize::from(memcg.0) < self.of.len();
         if here { self.of[memcg].as_mut() } else { None }
     }
@@ -98,7 +139,7 @@ impl Memory {
         }
         let memcg = self.frames.memcg(folio);
         let most = self.memcgs.journals.most;
-        if self.memcgs.journals.of(memcg).is_some_and(|records| records.len() >= most) {
+        if self.memcgs.journals.of(memcg).is_some_and(|j| j.records.len() >= most) {
             policy.tell_chooser(self, memcg);
         }
         self.journal(what, folio);
@@ -110,11 +151,11 @@ impl Memory {
         let memcg = self.frames.memcg(folio);
         let (at, thread) = (self.acting.now, self.acting_thread());
         let page = self.file_page_of(folio).expect("a folio of the page cache");
-        let Some(records) = self.memcgs.journals.of(memcg) else { return };
+        let Some(journal) = self.memcgs.journals.of(memcg) else { return };
         // A folio is locked before it enters the cache, here right after.
         let locked = if what == FileFolioEvent::Added { flag::LOCKED } else { 0 };
         let flags = self.frames.bits(folio) | locked;
-        records.push(FileFolioRecord { at, folio, page, flags, thread, what });
+        journal.records.push(FileFolioRecord { at, folio, page, flags, thread, what });
     }
 }
 

@@ -17,7 +17,7 @@
 use std::fmt;
 use std::path::Path;
 
-use crate::base::id::{MemcgId, NodeId, PageIdx, ThreadId};
+use crate::base::id::{FileId, MemcgId, NodeId, PageIdx, ThreadId};
 use crate::base::time::SimTime;
 use crate::memory::Memory;
 use crate::phys::frames::FolioId;
@@ -67,6 +67,23 @@ pub struct EvictAsk {
     pub now: SimTime,
     /// The thread that reclaims; `None`: kswapd.
     pub thread: Option<ThreadId>,
+}
+
+/// A read of pages that are not cached, which asks whether they may be (`cache_ext_admission_ctx`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AdmitAsk {
+    /// The group of the thread.
+    pub memcg: MemcgId,
+    /// The file.
+    pub file: FileId,
+    /// The first page of the rest of the read, in the file; it is not cached.
+    pub first: u32,
+    /// Pages of the rest of the read.
+    pub count: u32,
+    /// The time.
+    pub now: SimTime,
+    /// The thread.
+    pub thread: ThreadId,
 }
 
 /// Reason for which the run ends: a chooser needs what mmsim does not have.
@@ -131,6 +148,24 @@ pub trait FileChooser: Send {
         offered: &mut Vec<FolioId>,
     ) -> Result<(), Uncovered>;
 
+    /// True if it wants to know of reads whose pages are not cached ([`FileChooser::admit`]). It says
+    /// the same in all of a run.
+    fn asks_to_admit(&self) -> bool {
+        false
+    }
+
+    /// A thread of the group reads a page that is not cached (`admit_folio`). `Ok(false)`: as many
+    /// pages of the read as a batch of the kernel has are read past the cache, one by one and without
+    /// readahead, also those that are cached; the rest of the read asks again. The chooser has all
+    /// events before the call.
+    ///
+    /// # Errors
+    /// The run cannot go on.
+    fn admit(&mut self, mem: &Memory, ask: &AdmitAsk) -> Result<bool, Uncovered> {
+        let _ = (mem, ask);
+        Ok(true)
+    }
+
     /// Reason for which it was detached in the run: from then on it hears of nothing and offers nothing.
     fn stopped(&self) -> Option<&str> {
         None
@@ -192,6 +227,12 @@ pub struct ChooserCounts {
     pub spared: u64,
     /// File folios of its group that the LRU evicted behind it.
     pub fallback: u64,
+    /// Reads that asked whether their pages may be cached.
+    pub admit_asks: u64,
+    /// Asks of these that it answered with no.
+    pub turned_away: u64,
+    /// Pages that were read past the cache for that.
+    pub past: u64,
 }
 
 impl Refusal {
@@ -227,6 +268,7 @@ impl ChooserCounts {
         let known = self.evicted + self.all_refused();
         assert_eq!(self.offered, known, "{name}: offered = evicted + refused");
         assert!(self.used <= self.evicted, "{name}: used folios were evicted");
+        assert!(self.turned_away <= self.admit_asks, "{name}: asks are answered once");
     }
 }
 

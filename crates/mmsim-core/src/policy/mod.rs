@@ -21,7 +21,7 @@ use crate::base::id::{MemcgId, NodeId};
 use crate::memory::{Evicting, Memory, SettledFaults};
 use crate::phys::frames::{FolioId, flag};
 use crate::workload::LruGen;
-use chooser::FileChooser;
+use chooser::{AdmitAsk, FileChooser};
 
 /// Pages that one round of reclaim asks for (include/linux/swap.h).
 pub const SWAP_CLUSTER_MAX: u64 = 32;
@@ -263,6 +263,13 @@ pub trait ReclaimPolicy: Inspect + Send {
     /// Hands the journal of a group over to its chooser.
     fn tell_chooser(&mut self, mem: &mut Memory, memcg: MemcgId) {
         let _ = (mem, memcg);
+    }
+
+    /// Asks the chooser of a group whether the pages of a read may come into the cache. Called for groups
+    /// whose journal says that their chooser admits.
+    fn admits(&mut self, mem: &mut Memory, ask: &AdmitAsk) -> bool {
+        let _ = (mem, ask);
+        true
     }
 
     /// Another policy has taken over all folios: the lists are empty, and passes under way have ended.

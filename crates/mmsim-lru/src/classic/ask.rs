@@ -32,7 +32,7 @@ use mmsim_core::base::id::{MemcgId, NodeId, PageIdx};
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
 use mmsim_core::policy::chooser::{
-    ChooserCounts, ChooserResult, EvictAsk, FileChooser, MOST_OFFERED, Refusal, Uncovered,
+    AdmitAsk, ChooserCounts, ChooserResult, EvictAsk, FileChooser, MOST_OFFERED, Refusal, Uncovered,
 };
 use mmsim_core::policy::daemon::stop;
 use mmsim_core::policy::{ReclaimOutcome, ReclaimRequest};
@@ -70,8 +70,9 @@ impl Classic {
         }
         let (offered, taken) = (Vec::new(), Vec::new());
         let counts = ChooserCounts::default();
+        let admits = chooser.asks_to_admit();
         self.choosers[memcg] = Some(Box::new(Asked { chooser, counts, offered, taken }));
-        mem.memcgs.journals.begin(memcg);
+        mem.memcgs.journals.begin(memcg, admits);
     }
 
     /// The chooser of a group is out of its place while it is called.
@@ -97,6 +98,18 @@ impl Classic {
             asked.chooser.told(mem, &records).unwrap_or_else(|Uncovered(why)| stop(why));
         });
         mem.memcgs.journals.give(memcg, records);
+    }
+
+    /// Asks a chooser whether the pages of a read may come into the cache.
+    pub(super) fn admit(&mut self, mem: &mut Memory, ask: &AdmitAsk) -> bool {
+        self.tell(mem, ask.memcg);
+        self.with_chooser(ask.memcg, |_, asked| {
+            let answer = asked.chooser.admit(mem, ask);
+            let admits = answer.unwrap_or_else(|Uncovered(why)| stop(why));
+            asked.counts.admit_asks += 1;
+            asked.counts.turned_away += u64::from(!admits);
+            admits
+        })
     }
 
     /// The calls that begin a pass over a group with this target, of `of` inactive file pages.
@@ -217,7 +230,7 @@ impl Classic {
         let result = |(memcg, a): (MemcgId, &Asked)| ChooserResult {
             name: a.chooser.name().to_string(),
             group: mem.memcgs[memcg].config.name.clone(),
-            counts: a.counts,
+            counts: ChooserCounts { past: mem.memcgs.journals.past(memcg), ..a.counts },
             tallies: a.chooser.tallies(),
             stopped: a.chooser.stopped().map(str::to_string),
         };

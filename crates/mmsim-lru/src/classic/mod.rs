@@ -65,7 +65,7 @@ use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::trace::TraceEvent;
 use mmsim_core::memory::{Memory, SettledFaults};
 use mmsim_core::phys::frames::{FolioId, FrameKind, ORDER_MASK, flag};
-use mmsim_core::policy::chooser::{ChooserResult, FileChooser};
+use mmsim_core::policy::chooser::{AdmitAsk, ChooserResult, FileChooser};
 use mmsim_core::policy::{
     Access, Arrival, ArrivalKind, Departure, Inspect, LruSnapshot, Move, PolicyTraits,
     ReclaimOutcome, ReclaimPolicy, ReclaimRequest, SWAP_CLUSTER_MAX, arrive_singly,
@@ -504,6 +504,10 @@ impl ReclaimPolicy for Classic {
 
     fn tell_chooser(&mut self, mem: &mut Memory, memcg: MemcgId) {
         self.tell(mem, memcg);
+    }
+
+    fn admits(&mut self, mem: &mut Memory, ask: &AdmitAsk) -> bool {
+        self.admit(mem, ask)
     }
 
     fn set_aside(&mut self) {

@@ -36,6 +36,15 @@ pub struct CacheExtReport {
     pub spared: u64,
     /// File pages of the group that the LRU evicted behind it.
     pub fallback: u64,
+    /// Reads that asked it whether their pages may be cached; 0 if it does not answer that.
+    #[serde(default)]
+    pub admit_asks: u64,
+    /// Asks of these that it answered with no.
+    #[serde(default)]
+    pub turned_away: u64,
+    /// Pages that were read past the cache for that.
+    #[serde(default)]
+    pub past: u64,
     /// Counts of its own.
     #[serde(default, skip_serializing_if = "Pairs::is_empty")]
     pub tallies: Pairs<u64>,
@@ -63,6 +72,9 @@ impl CacheExtReport {
             ("ended", self.ended),
             ("spared", self.spared),
             ("fallback", self.fallback),
+            ("admit_asks", self.admit_asks),
+            ("turned_away", self.turned_away),
+            ("past", self.past),
         ];
         let counts = counts.into_iter().map(|(name, n)| (name.to_string(), n));
         let refused = self.refused.iter().map(|(why, &n)| (format!("refused.{why}"), n));
@@ -100,6 +112,9 @@ impl From<&ChooserResult> for CacheExtReport {
             ended: c.ended,
             spared: c.spared,
             fallback: c.fallback,
+            admit_asks: c.admit_asks,
+            turned_away: c.turned_away,
+            past: c.past,
             tallies: r.tallies.iter().copied().collect(),
             stopped: r.stopped.clone(),
         }

@@ -51,10 +51,19 @@ fn of(p: &CacheExtReport) -> String {
         0 => String::new(),
         n => format!("; {} of the evicted ones were in use through mappings", number(n)),
     };
+    let away = match p.admit_asks {
+        0 => String::new(),
+        asks => format!(
+            "; of {} reads that missed it turned {} away, {} pages past the cache",
+            number(asks),
+            number(p.turned_away),
+            number(p.past)
+        ),
+    };
     let stopped = p.stopped.as_ref().map_or(String::new(), |why| format!("; DETACHED: {why}"));
     format!(
         "policy {} of {group}: asked {} times for {} folios, offered {}, evicted {}, \
-         {fallback}{refused}{used}{stopped}",
+         {fallback}{refused}{used}{away}{stopped}",
         p.name,
         number(p.asks),
         number(p.wanted),

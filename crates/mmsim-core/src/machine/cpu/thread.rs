@@ -91,6 +91,17 @@ pub(in crate::machine) struct Sync {
     pub next: u32,
 }
 
+/// A read of a thread whose group has a policy that admits pages to the cache.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::machine) enum Admission {
+    /// The next page that is not cached asks.
+    Asks,
+    /// The page under way was admitted.
+    Admitted,
+    /// So many pages are read past the cache before the next one asks.
+    Past(u32),
+}
+
 /// A simulated thread.
 pub(in crate::machine) struct Thread {
     pub name: String,
@@ -134,6 +145,8 @@ pub(in crate::machine) struct Thread {
     pub paused_until: SimTime,
     /// An `fsync(2)` under way.
     pub sync: Option<Sync>,
+    /// The state of its read.
+    pub admission: Admission,
     /// It paused because dirty pages of this group or of the machine were at their limit, and
     /// wrote to this disk.
     pub held: Option<(DiskId, MemcgId)>,
