@@ -88,7 +88,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("mmsim-terminal", &["mmsim"]),
     ("mmsim-view", &["mmsim"]),
     ("mmsim-score", &["mmsim", "mmsim-lru"]),
-    ("mmsim-ext", &["mmsim", "mmsim-score"]),
+    // Its tests read recorded traces.
+    ("mmsim-ext", &["mmsim", "mmsim-score", "mmsim-workload"]),
     ("mmsim-cli", &["mmsim", "mmsim-ext", "mmsim-score", "mmsim-terminal", "mmsim-view"]),
     ("mmsim-python", &["mmsim", "mmsim-ext", "mmsim-view"]),
 ];

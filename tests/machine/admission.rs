@@ -1,5 +1,5 @@
-//! Policies of groups that say which reads may fill the cache: who is asked, what a refused read does, and
-//! what it costs. All numbers are worked out by hand.
+//! Policies of groups that say which reads may fill the cache: who asks which policy, what a refused read
+//! does, and what it costs. All numbers are worked out by hand.
 
 use crate::support::*;
 use mmsim::base::id::MemcgId;
@@ -40,7 +40,7 @@ impl FileChooser for Door {
     }
 }
 
-/// A run of one thread, and what its group's policy was asked.
+/// A run of one thread, and the asks that the policy got.
 struct Run {
     result: RunResult,
     asks: Vec<(u32, u32)>,
@@ -124,7 +124,7 @@ fn cached_pages_of_a_refused_batch_are_read_again() {
     assert_eq!(r.result.cache_misses, 1 + 9);
 }
 
-/// Writes, faults and `MADV_WILLNEED` ask nobody, nor does a read whose pages are cached.
+/// Writes, faults and `MADV_WILLNEED` ask no policy, nor does a read whose pages are cached.
 #[test]
 fn only_reads_that_miss_ask() {
     let map = file(0, 64, true, VmaFlags::default());
@@ -134,7 +134,7 @@ fn only_reads_that_miss_ask() {
     assert_eq!(r.asks, []);
 }
 
-/// The policy of the thread's own group is asked, none of a group above it.
+/// A read asks the policy of the thread's own group, none of a group above it.
 #[test]
 fn groups_above_are_not_asked() {
     let r = ran(&with_readahead(0), &[0], MemcgId(0), vec![pread(0, 4), end(0)]);

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use mmsim::Error;
-use mmsim_ext::build::{arguments, write_headers};
-use mmsim_ext::{Contents, Module, contents};
+use mmsim_ext::build::{arguments, direct_arguments, is_direct, write_headers};
+use mmsim_ext::{Contents, Interface, Module, contents};
 
 use crate::args::{PolicyBuildArgs, PolicyCheckArgs, PolicyHeadersArgs};
 use mmsim_terminal::exit::{self, Ending, Failure};
@@ -24,6 +24,9 @@ pub(crate) fn build(args: &PolicyBuildArgs) -> Result<Ending, Failure> {
     write_headers(headers.path()).map_err(|e| Failure::file("write", headers.path(), &e))?;
     // The module gets its name when it was checked.
     let made = headers.path().join(out.file_name().unwrap_or(out.as_os_str()));
+    let text = std::fs::read(&args.source).map_err(|e| Failure::file("read", &args.source, &e))?;
+    let arguments =
+        if is_direct(&String::from_utf8_lossy(&text)) { direct_arguments } else { arguments };
     let given = arguments(&args.source, &made, headers.path(), &args.more);
     let shown = arguments(&args.source, &out, headers.path(), &args.more);
     let shown: Vec<_> = shown.iter().map(|a| a.to_string_lossy()).collect();
@@ -74,9 +77,24 @@ fn printed(of: &Contents) -> String {
     let list = |names: Vec<String>| if names.is_empty() { "none".into() } else { names.join(", ") };
     let imports = |covered: bool| {
         let all = of.imports.iter().filter(|i| i.1 == covered);
-        list(all.map(|i| i.0.clone()).collect())
+        let named = |name: &String| match of.lines.iter().find(|line| line.0 == *name) {
+            Some((_, line)) => format!("{name} ({line})"),
+            None => name.clone(),
+        };
+        list(all.map(|i| named(&i.0)).collect())
     };
-    let mut out = format!("hooks ({}): {}\n", of.ops, of.hooks.join(", "));
+    let mut out = match of.interface {
+        Interface::CacheExt => "interface: cache_ext, as BPF\n".to_string(),
+        Interface::Direct => {
+            let (hooks, settings) = (of.hooks.join(", "), list(of.settings.clone()));
+            let imports = imports(true);
+            return format!(
+                "interface: direct, without BPF\nhooks: {hooks}\nsettings: {settings}\n\
+                 imports: {imports}\n"
+            );
+        }
+    };
+    out += &format!("hooks ({}): {}\n", of.ops, of.hooks.join(", "));
     for map in &of.maps {
         let kind = match map.kind {
             Some(kind) => kind.to_string(),

@@ -4,17 +4,22 @@
 //! [`Module`] reads it, and [`Policy`] runs it as a [`FileChooser`](mmsim::policy::chooser::FileChooser)
 //! of a group: it tells the hooks what happened to file folios, and takes what `evict_folios` offers.
 //!
+//! A module may also have the direct interface, without BPF: [`Interface::Direct`].
+//!
 //! [`lists`] has the verbs and rules of cache_ext in Rust, without a module.
 
 mod bpf;
 pub mod build;
+mod direct;
+mod hooks;
 mod links;
 pub mod lists;
 pub mod module;
 mod policy;
+mod world;
 
 pub use bpf::{HOOK_FUEL, INIT_FUEL, MOST_MEMORY, MOST_NESTED, MOST_TABLE};
-pub use module::Module;
-pub use policy::{
-    Calls, Contents, FileFacts, MapContents, Modules, Policy, World, contents, is_score, modules,
-};
+pub use hooks::{Calls, HOOKS};
+pub use module::{Interface, Module};
+pub use policy::{Contents, MapContents, Modules, Policy, chooser, contents, is_score, modules};
+pub use world::{FileFacts, World};

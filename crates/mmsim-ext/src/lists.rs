@@ -198,6 +198,23 @@ impl Lists {
         found
     }
 
+    /// The folio at the head of a list.
+    pub fn first(&self, list: u64) -> Option<Slot> {
+        let head = self.head(list).ok()?;
+        self.folio_at(self.links.next(head))
+    }
+
+    /// The folio behind another one on its list.
+    pub fn after(&self, slot: Slot) -> Option<Slot> {
+        self.list_of(slot)?;
+        self.folio_at(self.links.next(HEADS + slot.0))
+    }
+
+    /// The folio of a number of links; none: it is the head of a list, and so its end.
+    fn folio_at(&self, link: u32) -> Option<Slot> {
+        link.checked_sub(HEADS).map(Slot)
+    }
+
     /// Makes a list (`bpf_cache_ext_ds_registry_new_list`); the first is number 1.
     ///
     /// # Errors

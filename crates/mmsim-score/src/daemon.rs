@@ -16,7 +16,6 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 use mmsim::base::time::SimDuration;
-use mmsim::files::read_at_most;
 use mmsim::program::{Code, Host, Programs, Request};
 use mmsim::{Error, ErrorKind};
 use wasmi::errors::HostError;
@@ -25,11 +24,19 @@ use wasmi::{
     TypedResumableCall, Val,
 };
 
-use crate::engine::{binary, config, why};
-use crate::module::{MOST_BYTES, MOST_ELEMENTS, MOST_MEMORY, too_large};
+use crate::engine::{Binary, Kind, config, why};
+use crate::module::{MOST_BYTES, MOST_ELEMENTS, MOST_MEMORY};
 
 /// Instructions of a tick, as fuel counts them.
 pub const MOST_FUEL: u64 = 10_000_000;
+
+/// Daemons as files.
+const DAEMONS: Kind = Kind {
+    what: "a module of WebAssembly",
+    most: MOST_BYTES,
+    length: "65536 bytes",
+    shorten: "write a smaller program",
+};
 
 /// Bytes of a name or of a path that a module hands over.
 const MOST_TEXT: usize = 4096;
@@ -140,12 +147,8 @@ pub fn modules() -> Arc<dyn Programs> {
 fn module(file: &Path, fuel_time: SimDuration) -> Result<Module, Error> {
     let name = file.display().to_string();
     let bad = |what: String| Error::new(ErrorKind::Policy, format!("`{name}`: {what}"));
-    let bytes = read_at_most(file, "a module of WebAssembly", MOST_BYTES as u64)?;
-    let bytes = bytes.ok_or_else(|| too_large(&name))?;
-    let binary = binary(&bytes, &name)?;
     let engine = Engine::new(&config());
-    let module = wasmi::Module::new(&engine, &binary[..])
-        .map_err(|e| bad(format!("no module of WebAssembly that can be run: {e}")))?;
+    let module = Binary::from_path(file, DAEMONS)?.translated(&engine)?;
     for import in module.imports() {
         let known = HOST.iter().any(|(name, _)| *name == import.name());
         if import.module() != "mmsim" || !known {

@@ -2,9 +2,12 @@
 //! instead of a clock, a shallow stack, and modules in binary form or as text.
 
 use std::borrow::Cow;
+use std::path::Path;
 
+use mmsim::base::digest::Digest;
+use mmsim::files::read_at_most;
 use mmsim::{Error, ErrorKind};
-use wasmi::{CompilationMode, Config};
+use wasmi::{CompilationMode, Config, Engine};
 
 /// Functions of a module that are within one another.
 pub const MOST_CALLS: usize = 64;
@@ -39,12 +42,91 @@ pub fn config() -> Config {
     config
 }
 
+/// A kind of modules: what they are called, and how long they can be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Kind {
+    /// Words for a file of it.
+    pub what: &'static str,
+    /// Bytes of a module, in binary form and as text.
+    pub most: usize,
+    /// That length in words.
+    pub length: &'static str,
+    /// Advice for one that is longer.
+    pub shorten: &'static str,
+}
+
+/// A module in binary form, before anything is known of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Binary {
+    /// The file in messages.
+    pub file: String,
+    /// The name of its file without the ending.
+    pub name: String,
+    /// The module.
+    pub bytes: Vec<u8>,
+    /// The digest of its bytes.
+    pub digest: u64,
+}
+
+impl Binary {
+    /// Reads a module: `.wasm`, or with the feature `wat` its text.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read, is too long, or is neither.
+    pub fn from_path(path: &Path, kind: Kind) -> Result<Binary, Error> {
+        let file = path.display().to_string();
+        let bytes = read_at_most(path, kind.what, kind.most as u64)?;
+        Binary::from_bytes(&bytes.ok_or_else(|| too_long(&file, kind))?, &file, kind)
+    }
+
+    /// Takes a module, or with the feature `wat` its text. `file` stands for it in messages.
+    ///
+    /// # Errors
+    ///
+    /// As [`Binary::from_path`].
+    pub fn from_bytes(bytes: &[u8], file: &str, kind: Kind) -> Result<Binary, Error> {
+        if bytes.len() > kind.most {
+            return Err(too_long(file, kind));
+        }
+        let binary = binary(bytes, file)?.into_owned();
+        if binary.len() > kind.most {
+            return Err(too_long(file, kind));
+        }
+        let name = Path::new(file).file_stem().map(|s| s.to_string_lossy().into_owned());
+        let mut digest = Digest::new();
+        digest.words(binary.iter().map(|&byte| byte.into()));
+        let (name, digest) = (name.unwrap_or_default(), digest.finish());
+        Ok(Binary { file: file.to_string(), name, bytes: binary, digest })
+    }
+
+    /// Translates the module for the interpreter.
+    ///
+    /// # Errors
+    ///
+    /// It is broken, or uses what the interpreter does not have.
+    pub fn translated(&self, engine: &Engine) -> Result<wasmi::Module, Error> {
+        wasmi::Module::new(engine, &self.bytes[..]).map_err(|e| self.broken(&e))
+    }
+
+    /// The error of a module that cannot be run.
+    pub fn broken(&self, e: &dyn std::fmt::Display) -> Error {
+        let title = format!("`{}` is no module of WebAssembly that can be run: {e}", self.file);
+        Error::new(ErrorKind::Policy, title)
+    }
+}
+
+fn too_long(file: &str, kind: Kind) -> Error {
+    let title = format!("`{file}` has more than {}", kind.length);
+    Error::new(ErrorKind::Policy, title).help(kind.shorten)
+}
+
 /// A module in binary form: `bytes` as they are, or assembled if they are a text.
 ///
 /// # Errors
 ///
 /// They are neither, or this program reads no text.
-pub fn binary<'a>(bytes: &'a [u8], name: &str) -> Result<Cow<'a, [u8]>, Error> {
+fn binary<'a>(bytes: &'a [u8], name: &str) -> Result<Cow<'a, [u8]>, Error> {
     Ok(if bytes.starts_with(MAGIC) { bytes.into() } else { assembled(bytes, name)?.into() })
 }
 

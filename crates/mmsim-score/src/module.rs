@@ -12,21 +12,26 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use mmsim::base::digest::Digest;
 use mmsim::evaluate::{Author, Meter};
-use mmsim::files::read_at_most;
 use mmsim::memory::Memory;
 use mmsim::policy::ReclaimPolicy;
 use mmsim::{Error, ErrorKind};
 use wasmi::{Engine, Store, StoreLimits, StoreLimitsBuilder, TypedFunc};
 use wasmparser::{Operator, Parser, Payload};
 
-use crate::engine::{binary, config, why};
+use crate::engine::{Binary, Kind, config, why};
 use crate::facts::Facts;
 use crate::policy::{Score, Scored, Stopped};
 
 /// Bytes of a module.
 pub const MOST_BYTES: usize = 64 << 10;
+/// Score functions as files.
+const SCORES: Kind = Kind {
+    what: "a policy in .wasm or .wat",
+    most: MOST_BYTES,
+    length: "65536 bytes",
+    shorten: "write a smaller function",
+};
 /// Instructions of a call, as fuel counts them.
 pub const MOST_FUEL: u64 = 10_000;
 /// Bytes of memory, of which a call can only read.
@@ -67,10 +72,7 @@ impl Module {
     ///
     /// It cannot be read, is no module, or could do more than answer.
     pub fn from_path(path: &Path) -> Result<Module, Error> {
-        let shown = path.display().to_string();
-        let bytes = read_at_most(path, "a policy in .wasm or .wat", MOST_BYTES as u64)?;
-        let bytes = bytes.ok_or_else(|| too_large(&shown))?;
-        Module::from_bytes(&bytes, &shown)
+        Module::new(Binary::from_path(path, SCORES)?)
     }
 
     /// Takes a module, or with the feature `wat` its text. `name` stands for the file in messages.
@@ -79,28 +81,18 @@ impl Module {
     ///
     /// As [`Module::from_path`].
     pub fn from_bytes(bytes: &[u8], name: &str) -> Result<Module, Error> {
-        if bytes.len() > MOST_BYTES {
-            return Err(too_large(name));
-        }
-        let binary = binary(bytes, name)?;
-        if binary.len() > MOST_BYTES {
-            return Err(too_large(name));
-        }
+        Module::new(Binary::from_bytes(bytes, name, SCORES)?)
+    }
+
+    fn new(binary: Binary) -> Result<Module, Error> {
         let engine = Engine::new(&config());
         // What it is comes first: what it could do is known of modules alone.
-        let module = wasmi::Module::new(&engine, &binary[..]).map_err(|e| {
-            let title = format!("`{name}` is no module of WebAssembly that can be run: {e}");
-            Error::new(ErrorKind::Policy, title)
-        })?;
-        may_do_nothing_else(&binary, name)?;
-        let path = Path::new(name);
-        let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned());
-        let mut digest = Digest::new();
-        digest.words(binary.iter().map(|&byte| byte.into()));
-        let (name_of, digest) = (stem.unwrap_or_default(), digest.finish());
-        let checked = Module { name: name_of, engine, module, digest };
+        let module = binary.translated(&engine)?;
+        may_do_nothing_else(&binary.bytes, &binary.file)?;
+        let Binary { file, name, digest, .. } = binary;
+        let checked = Module { name, engine, module, digest };
         checked.function().map_err(|Stopped(why)| {
-            let title = format!("`{name}`: {why}");
+            let title = format!("`{file}`: {why}");
             Error::new(ErrorKind::Policy, title).help(format!(
                 "export `score`, a function of {} i64 ({}) with one i64 as its result",
                 Facts::COUNT,
@@ -172,11 +164,6 @@ impl Score for Function {
 }
 
 /// An error of a module, or of its text, that has more bytes than are read.
-pub(crate) fn too_large(name: &str) -> Error {
-    let title = format!("`{name}` has more than {MOST_BYTES} bytes");
-    Error::new(ErrorKind::Policy, title).help("write a smaller function")
-}
-
 /// Refuses what a score function has no need of: whatever another call could tell.
 fn may_do_nothing_else(binary: &[u8], name: &str) -> Result<(), Error> {
     let refused = |at: usize, what: String, help: &str| {

@@ -30,6 +30,7 @@ records = 600
 
 /// Contents of `s3fifo.wasm`.
 const CONTENTS: &str = "\
+interface: cache_ext, as BPF
 hooks (three_ops): init, folio_added, folio_accessed, folio_evicted, evict_folios
 map inode_watchlist: HASH, 200000 entries, keys of 8 bytes, values of 1
 map known: HASH, 1000000 entries, keys of 8 bytes, values of 2
@@ -47,7 +48,7 @@ fn contents_of_modules() {
     let said = f.mmsim(&["policy", "check", &module("policies/s3fifo.wasm")]);
     assert_eq!((said.code, said.stdout.as_str(), said.stderr.as_str()), (Some(0), CONTENTS, ""));
     let said = f.mmsim(&["policy", "check", &module("tests/modules/hostile.wasm")]);
-    let uncovered = "whose first call ends a run: bpf_get_stackid\n";
+    let uncovered = "whose first call ends a run: bpf_get_stackid (hostile.bpf.c:47)\n";
     assert!(said.stdout.contains(uncovered), "{}", said.stdout);
     f.write("none.wat", "(module)");
     golden.is("no-policy", &f.mmsim(&["policy", "check", "none.wat"]));
@@ -128,7 +129,6 @@ fn uncovered_helpers_end_runs() {
     let set = format!("machine.memcg[0].cache-ext={{ module = \"{path}\", set = {{ how = 6 }} }}");
     let said = f.mmsim(&["run", "s.toml", "--set", &set]);
     assert_ne!(said.code, Some(0));
-    let why =
-        "`hostile`, `folio_added` calls `bpf_get_stackid`, which mmsim does not have (call 1, page";
+    let why = "`folio_added` calls `bpf_get_stackid` (hostile.bpf.c:47), which mmsim does not have (call 1";
     assert!(said.stderr.contains(why), "{}", said.stderr);
 }

@@ -8,9 +8,9 @@
 //!     page 19      cached or not: the batch is over, so it is looked up again, and asks if it is missing
 //! ```
 //!
-//! The policy of the group of the *thread* is asked, where `read(2)` finds its next page missing. Pages of
-//! the batch that happen to be cached are read from the device all the same. Mapped accesses, writes and
-//! readahead on behalf of them ask nobody.
+//! `read(2)` that finds its next page missing asks the policy of the group of the *thread*. Pages of the
+//! batch that happen to be cached are read from the device all the same. Mapped accesses and writes ask
+//! no policy.
 //!
 //! Source: the artefact of cache_ext (SOSP '25), Linux 6.6.8 mm/filemap.c (`filemap_get_pages`). Left
 //! out: the frames that hold a batch while it is copied, 15 at most.

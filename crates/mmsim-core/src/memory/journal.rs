@@ -33,7 +33,7 @@ pub struct Journals {
 #[derive(Clone, Debug, Default)]
 struct Journal {
     records: Vec<FileFolioRecord>,
-    /// Its chooser is asked about reads of pages that are not cached.
+    /// Reads of pages that are not cached ask its chooser.
     admits: bool,
     /// Pages that were read past the cache.
     past: u64,

@@ -4,7 +4,7 @@
 //! here links all the same, and ends the run when it is called.
 
 use wasmi::errors::LinkerError;
-use wasmi::{Caller, Engine, Error, ExternType, Linker, Module};
+use wasmi::{Caller, Error, ExternType, Linker};
 
 use crate::bpf::access::{Halt, bytes, put};
 use crate::bpf::host::{Ask, Host, map_at, split, value_of};
@@ -12,16 +12,13 @@ use crate::bpf::maps::{Kind, errno};
 use crate::bpf::mirror::{MOST_RING, at};
 use crate::bpf::print;
 use crate::lists::{End, Refusal, Slot};
-use crate::module::FROM;
+use crate::module::{FROM, Module};
 
 type C<'a> = Caller<'a, Host>;
 
 /// Functions of the host, and the names of imports that it does not have.
-pub(crate) fn linker(
-    engine: &Engine,
-    module: &Module,
-) -> Result<(Linker<Host>, Vec<String>), LinkerError> {
-    let mut all = Linker::<Host>::new(engine);
+pub(crate) fn linker(module: &Module) -> Result<(Linker<Host>, Vec<String>), LinkerError> {
+    let mut all = Linker::<Host>::new(module.engine());
     lists(&mut all)?;
     maps(&mut all)?;
     lines(&mut all)?;
@@ -29,10 +26,11 @@ pub(crate) fn linker(
     facts(&mut all)?;
     memory(&mut all)?;
     let mut uncovered = Vec::new();
-    for import in module.imports() {
+    for import in module.inner().imports() {
         let ExternType::Func(kind) = import.ty() else { continue };
         let name = import.name().to_string();
-        let halt = Halt::Uncovered(format!("calls `{name}`, which mmsim does not have"));
+        let line = module.line_of_call(&name).map_or(String::new(), |line| format!(" ({line})"));
+        let halt = Halt::Uncovered(format!("calls `{name}`{line}, which mmsim does not have"));
         // It fails for names that are defined.
         let undefined =
             all.func_new(FROM, &name, kind.clone(), move |_, _, _| Err(halt.clone().into()));

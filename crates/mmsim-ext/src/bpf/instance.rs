@@ -16,8 +16,9 @@ use crate::bpf::host::{Ask, Counts, Host, Out};
 use crate::bpf::mirror::{Mirror, PAGE, at};
 use crate::bpf::print::Prints;
 use crate::bpf::{HOOK_FUEL, MOST_MEMORY, MOST_NESTED, MOST_TABLE, imports};
+use crate::hooks::HOOKS;
 use crate::lists::Lists;
-use crate::module::{HOOKS, Module, PROGRAM, Use};
+use crate::module::{Module, PROGRAM, Use};
 
 /// The flags that a folio has at the moment.
 pub(crate) type Look<'a> = &'a dyn Fn(FolioId) -> u32;
@@ -54,7 +55,7 @@ pub(crate) struct Instance {
 impl Instance {
     /// Sets a module up: its memory, its maps, the page of single structures.
     pub(crate) fn new(module: &Module, random: Rng) -> Result<Instance, Halt> {
-        let (linker, _) = imports::linker(module.engine(), module.inner()).map_err(broken)?;
+        let (linker, _) = imports::linker(module).map_err(broken)?;
         let mut store = Store::new(module.engine(), host(random));
         store.limiter(|host| &mut host.limits);
         let fuel = HOOK_FUEL + MOST_MEMORY as u64;

@@ -41,6 +41,7 @@ pub(crate) mod at {
     pub(crate) const TASK: u64 = 128;
     pub(crate) const KEY: u64 = 1024;
     pub(crate) const CTX: u64 = 4096;
+    pub(crate) const READ: u64 = 8192;
     pub(crate) const RING: u64 = 12288;
 }
 

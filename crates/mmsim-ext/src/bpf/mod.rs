@@ -7,7 +7,7 @@ mod index;
 pub(crate) mod instance;
 pub(crate) mod maps;
 pub(crate) mod mirror;
-mod print;
+pub(crate) mod print;
 mod serve;
 
 /// Bytes of a module's memory, with folios, files and maps.

@@ -61,6 +61,8 @@ pub struct Global {
     pub is_text: bool,
     /// Its use.
     pub used_as: Use,
+    /// Its line in the policy in C, as `FILE:LINE`.
+    pub line: Option<String>,
 }
 
 /// Contents of debug information.
@@ -156,7 +158,9 @@ impl Place<'_, '_> {
         let (name, at) = (self.name(entry)?, self.address(entry)?);
         let of = self.strip(self.type_of(entry)?);
         let size = self.size(of, DEPTH);
-        Some(Global { name, at, size, is_text: self.is_text(of), used_as: self.used_as(of) })
+        let (is_text, used_as) = (self.is_text(of), self.used_as(of));
+        let line = self.line(entry);
+        Some(Global { name, at, size, is_text, used_as, line })
     }
 
     /// True for an array of elements of one byte.
@@ -164,6 +168,19 @@ impl Place<'_, '_> {
         let Ok(entry) = self.unit.entry(of) else { return false };
         let one = || self.type_of(&entry).map_or(0, |to| self.size(self.strip(to), DEPTH));
         entry.tag() == gimli::DW_TAG_array_type && one() == 1
+    }
+
+    /// The line at which something is declared.
+    fn line(self, entry: &Entry<'_, '_>) -> Option<String> {
+        let line = self.number(entry, gimli::DW_AT_decl_line)?;
+        let AttributeValue::FileIndex(file) = entry.attr_value(gimli::DW_AT_decl_file).ok()??
+        else {
+            return None;
+        };
+        let program = self.unit.line_program.as_ref()?;
+        let file = program.header().file(file)?.path_name();
+        let file = self.dwarf.attr_string(self.unit, file).ok()?;
+        Some(format!("{}:{line}", file.to_string_lossy()))
     }
 
     fn used_as(self, of: UnitOffset) -> Use {

@@ -8,51 +8,34 @@
 mod contents;
 mod modules;
 mod setup;
-mod world;
 
-use mmsim::base::id::{Idx, MemcgId, PageIdx, ThreadId};
+use mmsim::Error;
+use mmsim::base::id::{MemcgId, PAGE_SIZE, PageIdx, ThreadId};
 use mmsim::base::rng::Rng;
 use mmsim::memory::Memory;
 use mmsim::phys::frames::{FolioId, flag};
 use mmsim::policy::chooser::{
-    ChooserOptions, EvictAsk, FileChooser, FileFolioEvent, FileFolioRecord, MOST_OFFERED, Uncovered,
+    AdmitAsk, ChooserOptions, EvictAsk, FileChooser, FileFolioEvent, FileFolioRecord, MOST_OFFERED,
+    Uncovered,
 };
-use mmsim::{Error, ErrorKind};
 
 use crate::bpf::access::Halt;
 use crate::bpf::instance::{Callee, Instance, Look};
 use crate::bpf::mirror::{MOST_RING, PAGE, at, kernel_flags};
 use crate::bpf::{HOOK_FUEL, INIT_FUEL};
+use crate::direct::Direct;
+use crate::hooks::{
+    ACCESSED, ADDED, ADMIT, Calls, EVICT, EVICTED, HOOKS, INIT, calls, refused, task,
+};
 use crate::lists::Slot;
-use crate::module::{HOOKS, Module};
+use crate::module::{Interface, Module};
+use crate::world::{FileFacts, World};
 
 pub use contents::{Contents, MapContents, contents};
 pub use modules::{Modules, is_score, modules};
-pub use world::{FileFacts, World};
-
-/// Places of hooks in [`HOOKS`].
-const INIT: usize = 0;
-const ADDED: usize = 1;
-const ACCESSED: usize = 2;
-const EVICTED: usize = 3;
-const EVICT: usize = 4;
-
-/// Numbers of threads begin here, so that no thread has that of a kernel's.
-const FIRST_PID: u64 = 1000;
-/// The number of kswapd, and of whatever else is no thread of a task.
-const KSWAPD: u64 = 50;
 
 /// The map that loaders of the artefact fill with the inodes that a policy is for.
 const WATCHED: &str = "inode_watchlist";
-
-/// Calls of a hook, and their fuel.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Calls {
-    /// Their number.
-    pub calls: u64,
-    /// Instructions, with those of callbacks.
-    pub fuel: u64,
-}
 
 /// A policy of a group in one run.
 pub struct Policy {
@@ -81,8 +64,12 @@ impl Policy {
     ///
     /// # Errors
     ///
-    /// The options name what the module does not have, or it needs too much memory.
+    /// The options name what the module does not have, it needs too much memory, or it has the direct
+    /// interface, for which [`chooser`] is.
     pub fn new(module: &Module, options: &ChooserOptions) -> Result<Policy, Error> {
+        if module.interface() != Interface::CacheExt {
+            return Err(refused(module.name(), "it is of the direct interface, without BPF"));
+        }
         // Each group has draws of its own.
         let random = Rng::for_purpose(options.seed, &format!("cache-ext/{}", options.group));
         let instance =
@@ -179,6 +166,46 @@ impl Policy {
         Ok(())
     }
 
+    /// True if it has the hook that says which reads may fill the cache.
+    pub fn has_admission(&self) -> bool {
+        self.instance.hooks[ADMIT].is_some()
+    }
+
+    /// Asks `admit_folio` whether the pages of a read may come into the cache.
+    ///
+    /// # Errors
+    ///
+    /// The run cannot go on.
+    pub fn admits(&mut self, world: &dyn World, ask: &AdmitAsk) -> Result<bool, Uncovered> {
+        if self.stopped.is_some() {
+            return Ok(true);
+        }
+        let page = world.page(ask.file, ask.first);
+        let ready = self.act(ask.now.0, Some(ask.thread));
+        let ready = ready.and_then(|()| self.show_read(&world.file(page), ask));
+        let ctx = match ready {
+            Ok(ctx) => ctx,
+            Err(halt) => {
+                return self.ended(halt, ADMIT, Some((world, page))).map(|_| true);
+            }
+        };
+        // Its answer is C's: true sends the read past the cache.
+        let past = self.hook(world, ADMIT, &[ctx as i64], Some(page))? as u8 != 0;
+        Ok(!past || self.stopped.is_some())
+    }
+
+    /// Writes the context of an admission, and gives its address.
+    fn show_read(&mut self, facts: &FileFacts<'_>, ask: &AdmitAsk) -> Result<u64, Halt> {
+        // A file that is new is watched now.
+        self.inode(facts)?;
+        let ctx = self.instance.store.data().mirror.single + at::READ;
+        let bytes = |pages: u32| u64::from(pages) * PAGE_SIZE;
+        for (i, word) in [facts.ino(), bytes(ask.first), bytes(ask.count)].into_iter().enumerate() {
+            self.put(ctx + 8 * i as u64, word)?;
+        }
+        Ok(ctx)
+    }
+
     /// Takes what the context offers; more than it has room for are one more than are allowed.
     fn take(&mut self, n: u64, addresses: &[u64], offered: &mut Vec<FolioId>) {
         let host = self.instance.store.data();
@@ -225,7 +252,7 @@ impl Policy {
             return Ok(());
         }
         self.acting = Some(thread);
-        let (tgid, pid, name) = self.task(thread);
+        let (tgid, pid, name) = task(&self.options, thread);
         let mut comm = [0; 16];
         let bytes = name.as_bytes();
         let n = bytes.len().min(15);
@@ -237,21 +264,6 @@ impl Policy {
         let words = [pid as u32, tgid as u32, 120, 120, 0];
         let words: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).chain(comm).collect();
         self.instance.put(task, &words)
-    }
-
-    /// Process, thread and name of a thread.
-    fn task(&self, thread: Option<ThreadId>) -> (u64, u64, String) {
-        let threads = &self.options.threads;
-        let Some(thread) = thread else { return (KSWAPD, KSWAPD, "kswapd0".to_string()) };
-        let pid = FIRST_PID + u64::from(thread.0);
-        match threads.get(thread.index()) {
-            None => (pid, pid, format!("thread{}", thread.0)),
-            Some(of) => {
-                let first =
-                    threads.iter().position(|t| t.task == of.task).unwrap_or(thread.index());
-                (FIRST_PID + first as u64, pid, of.name.clone())
-            }
-        }
     }
 
     fn put(&mut self, at: u64, value: u64) -> Result<(), Halt> {
@@ -436,24 +448,22 @@ impl FileChooser for Policy {
         self.offer(mem, ask, offered)
     }
 
+    fn asks_to_admit(&self) -> bool {
+        self.has_admission()
+    }
+
+    fn admit(&mut self, mem: &Memory, ask: &AdmitAsk) -> Result<bool, Uncovered> {
+        self.admits(mem, ask)
+    }
+
     fn stopped(&self) -> Option<&str> {
         self.stopped.as_deref()
     }
 
     fn tallies(&self) -> Vec<(&'static str, u64)> {
-        const CALLS: [(&str, &str); HOOKS.len()] = [
-            ("calls_init", "fuel_init"),
-            ("calls_folio_added", "fuel_folio_added"),
-            ("calls_folio_accessed", "fuel_folio_accessed"),
-            ("calls_folio_evicted", "fuel_folio_evicted"),
-            ("calls_evict_folios", "fuel_evict_folios"),
-            ("calls_admit_folio", "fuel_admit_folio"),
-        ];
         let host = self.instance.store.data();
         let sum = |of: fn(&crate::bpf::maps::Map) -> u64| host.maps.all().map(of).sum();
-        let calls = CALLS.iter().zip(&self.calls);
-        let mut all: Vec<_> =
-            calls.flat_map(|(names, of)| [(names.0, of.calls), (names.1, of.fuel)]).collect();
+        let mut all = calls(&self.calls);
         all.extend([
             ("callbacks", host.counts.callbacks),
             ("iterations_too_long", host.counts.too_long),
@@ -470,7 +480,14 @@ impl FileChooser for Policy {
     }
 }
 
-/// An error of a policy.
-fn refused(name: &str, what: &str) -> Error {
-    Error::new(ErrorKind::Policy, format!("`{name}`: {what}"))
+/// The policy of a module for a run, by the interface that it has.
+///
+/// # Errors
+///
+/// The options name what the module does not have, or it needs too much memory.
+pub fn chooser(module: &Module, options: &ChooserOptions) -> Result<Box<dyn FileChooser>, Error> {
+    match module.interface() {
+        Interface::CacheExt => Ok(Box::new(Policy::new(module, options)?)),
+        Interface::Direct => Ok(Box::new(Direct::new(module, options)?)),
+    }
 }

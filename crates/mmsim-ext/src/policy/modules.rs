@@ -9,7 +9,7 @@ use mmsim::files::read_at_most;
 use mmsim::policy::chooser::{ChooserOptions, Choosers, FileChooser};
 use wasmparser::{Parser, Payload};
 
-use super::Policy;
+use super::chooser;
 use crate::module::{MOST_BYTES, Module};
 
 /// Modules of WebAssembly as choosers.
@@ -42,8 +42,8 @@ impl Choosers for Modules {
         options: &ChooserOptions,
     ) -> Result<Box<dyn FileChooser>, String> {
         self.check(name, file)?;
-        let policy = self.module(file).and_then(|module| Policy::new(&module, options));
-        Ok(Box::new(policy.map_err(|e| e.sentence())?))
+        let made = self.module(file).and_then(|module| chooser(&module, options));
+        made.map_err(|e| e.sentence())
     }
 }
 

@@ -11,8 +11,10 @@ use crate::bpf::access::Halt;
 use crate::bpf::host::value_of;
 use crate::bpf::instance::Instance;
 use crate::bpf::maps::{Kind, MOST_ELEMENTS, Map};
+use crate::hooks::{FIRST_PID, refused};
 use crate::module::{Global, MapType, Module, Use};
-use crate::policy::{FIRST_PID, FileFacts, Policy, WATCHED, refused};
+use crate::policy::{Policy, WATCHED};
+use crate::world::FileFacts;
 
 /// The variable that loaders of the artefact set to the limit of the group in pages.
 const CACHE_SIZE: &str = "cache_size";

@@ -9,7 +9,7 @@ use mmsim::base::rng::Rng;
 use mmsim::base::time::SimTime;
 use mmsim::phys::frames::{FolioId, flag};
 use mmsim::policy::chooser::{
-    ChooserMap, ChooserOptions, ChooserValue, EvictAsk, FileFolioEvent, FileFolioRecord,
+    AdmitAsk, ChooserMap, ChooserOptions, ChooserValue, EvictAsk, FileFolioEvent, FileFolioRecord,
 };
 use mmsim_ext::{FileFacts, Module, Policy, World};
 
@@ -61,6 +61,10 @@ impl World for Cache {
         let name = ["tree", "log", "other"][file as usize];
         FileFacts { file: FileId(file), index, name, pages: FILE_PAGES }
     }
+
+    fn page(&self, file: FileId, index: u32) -> PageIdx {
+        PageIdx(file.0 * FILE_PAGES + index)
+    }
 }
 
 /// Facts of a page at the moment of a request.
@@ -74,6 +78,10 @@ pub(crate) struct Facts {
 pub(crate) trait Twin {
     /// The thread that acts from now on scans, or does not.
     fn acts(&mut self, _scans: bool) {}
+    /// True if a page that is not cached may be.
+    fn admits(&mut self, _page: u32) -> bool {
+        true
+    }
     fn added(&mut self, page: u32);
     fn accessed(&mut self, page: u32);
     fn evicted(&mut self, page: u32);
@@ -124,6 +132,7 @@ pub(crate) struct Driven {
     pub(crate) asks: u64,
     pub(crate) offered: u64,
     pub(crate) fallback: u64,
+    pub(crate) past: u64,
 }
 
 pub(crate) struct Driver {
@@ -210,6 +219,10 @@ impl Driver {
                 twin.acts(scans);
             }
             if self.folio_of[page as usize] == NO_FOLIO {
+                if !self.admits(page, &mut twin) {
+                    self.driven.past += 1;
+                    continue;
+                }
                 if self.free.is_empty() {
                     self.reclaim(&mut twin);
                 }
@@ -233,6 +246,21 @@ impl Driver {
                 self.cache.flags.iter_mut().for_each(|flags| *flags &= !flag::DIRTY);
             }
         }
+    }
+
+    /// Asks module and twin whether a page may be cached: a read of one page or of some more.
+    fn admits(&mut self, page: u32, twin: &mut Option<&mut dyn Twin>) -> bool {
+        if !self.policy.has_admission() {
+            return true;
+        }
+        let (file, first, count) = (FileId(page / FILE_PAGES), page % FILE_PAGES, 1 + page % 5);
+        let (now, thread) = (SimTime(self.now), self.thread.expect("a thread reads"));
+        let ask = AdmitAsk { memcg: MemcgId(1), file, first, count, now, thread };
+        let admits = self.policy.admits(&self.cache, &ask).unwrap_or_else(|e| panic!("{e:?}"));
+        if let Some(twin) = twin {
+            assert_eq!(admits, twin.admits(page), "read of page {page} at {}", self.now);
+        }
+        admits
     }
 
     fn add(&mut self, page: u32, in_flight: usize) {

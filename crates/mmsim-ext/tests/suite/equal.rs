@@ -80,6 +80,19 @@ fn modules_run_as_choosers_in_rust() {
     }
 }
 
+/// First in, first out, compiled from C, Rust and Zig for the direct interface.
+#[test]
+fn direct_modules_run_as_the_chooser_in_rust() {
+    let native = run("builtin:fifo", &[]);
+    for language in ["c", "rs", "zig"] {
+        let direct = run(&shipped(&format!("direct/fifo_{language}")), &[]);
+        let of = &direct.cache_ext[0];
+        assert!(of.offered > 1000 && of.evicted > 1000, "{language}: {of:?}");
+        assert_eq!(of.tallies.iter().find(|t| t.0 == "no_folio").map(|t| *t.1), Some(0));
+        assert_eq!(direct.digest, native.digest, "{language}");
+    }
+}
+
 /// The same module gives the same run, whatever ran before.
 #[test]
 fn runs_repeat() {

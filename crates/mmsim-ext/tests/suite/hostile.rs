@@ -28,7 +28,11 @@ const CASES: [(i64, &str, Ends); 23] = [
     (3, "invented, shifted and null pointers", Offers(27, 5)),
     (4, "a far address", Detached("out of bounds memory access")),
     (5, "33 offers", Offers(33, 0)),
-    (6, "a helper that mmsim does not have", Run("calls `bpf_get_stackid`, which mmsim does not")),
+    (
+        6,
+        "a helper that mmsim does not have",
+        Run("calls `bpf_get_stackid` (hostile.bpf.c:47), which mmsim does not"),
+    ),
     (8, "six lists", Offers(32, 0)),
     (10, "deep recursion", Detached("has calls more than 64 deep")),
     (11, "many lines", Offers(32, 0)),

@@ -52,7 +52,7 @@ fn what_is_no_policy_is_refused() {
         (whole(""), "has no debug information", "passes -g"),
         (
             bytes("tests/modules/two_ops.wasm"),
-            "has 2 sets of hooks: `one_ops`, `other_ops`",
+            "has 2 sets of hooks: `one_ops` (two_ops.bpf.c:14), `other_ops` (two_ops.bpf.c:17)",
             "keep one",
         ),
         (
@@ -74,6 +74,58 @@ fn what_is_no_policy_is_refused() {
         assert!(error.contains(said) && error.contains(help), "{said}: {error}");
         assert!(error.contains("`mru.wasm`"), "{said}: {error}");
     }
+}
+
+/// Errors about what is written in a module say at which byte that is. Each section begins behind its
+/// number and its length, and its first entry behind their count.
+#[test]
+fn errors_have_a_place() {
+    let import = r#"(import "env" "page" (global i64))"#;
+    let memory = r#"(memory (export "memory") 1)"#;
+    let direct =
+        |inner: &str| format!(r#"(module {inner} (func (export "evict_folios") (param i32)))"#);
+    for (text, said) in [
+        // Header 8, memory section: 8 number, 9 length, its range from 10 on.
+        (format!("(module {memory})"), "`mru.wasm`, byte 10: is compiled for 32-bit memory"),
+        // Types: 8, 9, count 10, (i32) -> () 11 to 14; imports: 15, 16, count 17.
+        (
+            direct(r#"(import "mmsim" "list_ad" (func (param i32)))"#),
+            "byte 18: imports `mmsim.list_ad`, which mmsim does not have, did you mean `list_add`?",
+        ),
+        (
+            direct(r#"(import "env" "offer" (func (param i32)))"#),
+            "byte 18: imports `env.offer`, which mmsim does not have;",
+        ),
+        (
+            direct(r#"(import "mmsim" "offer" (func (param i32)))"#),
+            "byte 18: imports `mmsim.offer` as (i32), write (i32) -> i32",
+        ),
+        // Functions: 15, 16, count 17, type 18; exports: 19, 20, count 21.
+        (
+            r#"(module (func (export "evict_folios") (param i64)))"#.into(),
+            "byte 22: exports `evict_folios` as (i64), write (i32)",
+        ),
+        (
+            r#"(module (func (export "folio_added") (param i32)))"#.into(),
+            "byte 21: exports no `evict_folios`",
+        ),
+        (format!("(module {import} {memory})"), "is compiled for 32-bit memory"),
+    ] {
+        let error = error(text.as_bytes()).replace(" \n |\n = help: ", "; ");
+        let said = said.trim_end_matches(';');
+        assert!(error.contains(said), "{said}: {error}");
+    }
+}
+
+/// A helper that mmsim lacks is named with the line that calls it.
+#[test]
+fn uncovered_helpers_have_a_line() {
+    let found = contents(&module("tests/modules/hostile.wasm")).expect("it is set up");
+    let source = bytes("tests/modules/hostile.bpf.c");
+    let text = String::from_utf8(source).expect("text");
+    let line = 1 + text.lines().position(|l| l.contains("bpf_get_stackid(folio")).expect("a call");
+    let expected = ("bpf_get_stackid".to_string(), format!("hostile.bpf.c:{line}"));
+    assert_eq!(found.lines, [expected]);
 }
 
 /// A module that was cut or changed anywhere is refused, or read as another one; nothing panics.

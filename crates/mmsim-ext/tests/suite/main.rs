@@ -1,6 +1,7 @@
 //! Tests of policies in WebAssembly.
 
 mod cheats;
+mod direct;
 mod driver;
 mod equal;
 mod hostile;

@@ -98,7 +98,7 @@ pub(in crate::machine) enum Admission {
     Asks,
     /// The page under way was admitted.
     Admitted,
-    /// So many pages are read past the cache before the next one asks.
+    /// This number of pages is read past the cache before the next one asks.
     Past(u32),
 }
 

@@ -35,6 +35,8 @@ pub trait World {
     fn flags(&self, folio: FolioId) -> u32;
     /// The file behind a page of the cache.
     fn file(&self, page: PageIdx) -> FileFacts<'_>;
+    /// The page of that number in a file.
+    fn page(&self, file: FileId, index: u32) -> PageIdx;
 }
 
 impl World for Memory {
@@ -46,5 +48,9 @@ impl World for Memory {
         let (file, index) = self.file_at(page);
         let of = &self.cache.files[file];
         FileFacts { file, index, name: &of.name, pages: of.pages }
+    }
+
+    fn page(&self, file: FileId, index: u32) -> PageIdx {
+        PageIdx(self.cache.files[file].base.0 + index)
     }
 }
