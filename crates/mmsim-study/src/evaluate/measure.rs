@@ -188,11 +188,7 @@ fn figures(
         Outcome::Completed if result.vmstat[VmEvent::OomKill] > 0 => {
             Some("out of memory: a process was killed".to_string())
         }
-        // What it does from there on is the LRU's.
-        Outcome::Completed => {
-            let why = result.choosers.iter().find_map(|c| c.stopped.as_ref());
-            why.map(|why| format!("the policy was detached: {why}"))
-        }
+        Outcome::Completed => without_score(&result.choosers),
         Outcome::OutOfMemory(_) => Some("out of memory".to_string()),
         _ => Some("stuck".to_string()),
     };
@@ -214,6 +210,26 @@ fn figures(
         ..Measured::default()
     }
 }
+
+/// Reason for which a run with these choosers has no score: one was detached, so that the LRU did the
+/// rest; or one sends reads past the cache, which fetch pages that never come to it.
+fn without_score(choosers: &[ChooserResult]) -> Option<String> {
+    let detached = choosers.iter().find_map(|c| c.stopped.as_ref());
+    let admits = |c: &&ChooserResult| c.tallies.iter().any(|t| t.0 == ADMITS && t.1 > 0);
+    match (detached, choosers.iter().find(admits)) {
+        (Some(why), _) => Some(format!("the policy was detached: {why}")),
+        (None, Some(c)) => {
+            let name = &c.name;
+            Some(format!(
+                "`{name}` has `admit_folio`, and pages read past the cache are not counted"
+            ))
+        }
+        (None, None) => None,
+    }
+}
+
+/// Calls of the hook that may send a read past the cache.
+const ADMITS: &str = "calls_admit_folio";
 
 /// The sum of the counts of choosers whose names begin with a word.
 fn tallied(result: &RunResult, word: &str) -> u64 {
@@ -261,4 +277,28 @@ fn frames_of(machine: &MachineConfig) -> u64 {
         _ => u64::from(z.managed),
     });
     free.sum::<u64>().saturating_sub(machine.os_overhead)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Neither a policy that answers for reads nor one that was detached has a score.
+    #[test]
+    fn policies_without_a_score() {
+        let of = |asks: u64, stopped: Option<&str>| ChooserResult {
+            name: "p".to_string(),
+            group: String::new(),
+            counts: Default::default(),
+            tallies: vec![("calls_init", 1), (ADMITS, asks)],
+            stopped: stopped.map(str::to_string),
+        };
+        let (sound, admits) = (of(0, None), of(3, None));
+        assert_eq!(without_score(&[]), None);
+        assert_eq!(without_score(std::slice::from_ref(&sound)), None);
+        let why = without_score(&[sound.clone(), admits]).expect("a reason");
+        assert!(why.starts_with("`p` has `admit_folio`"), "{why}");
+        let why = without_score(&[sound, of(3, Some("it traps"))]);
+        assert_eq!(why.as_deref(), Some("the policy was detached: it traps"));
+    }
 }
