@@ -127,12 +127,13 @@ pub fn of<'e>(entries: &'e [Entry], word: &str) -> Option<&'e Entry> {
 }
 
 /// Gauges that are in no row of a table.
-const GAUGES: [(&str, &str); 10] = [
+const GAUGES: [(&str, &str); 11] = [
     (
         "nr_anon_transparent_hugepages",
         "Pages of anonymous memory in huge pages that are mapped whole.",
     ),
     ("nr_mapped", "File pages that are mapped."),
+    ("nr_shmem", "Pages of tmpfs and shared anonymous memory that are in memory."),
     ("nr_dirty", "File pages that are dirty."),
     ("zswap_pool_pages", "Frames of zswap's pool (`pool_total_size`)."),
     ("zswap_stored_pages", "Pages that zswap holds (`stored_pages`)."),

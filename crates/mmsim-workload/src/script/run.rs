@@ -1,8 +1,7 @@
 //! A script as a source of operations.
 //!
-//! Scans become runs of up to 4096 pages, draws single touches in batches of about a
-//! thousand. `grow` looks at free memory before every step, so each of its steps is a
-//! batch of its own: the machine asks for the next only when the last is done.
+//! Scans become runs of up to 4096 pages, draws single touches in batches of about a thousand. `grow`
+//! looks at free memory before every step, so each step is a batch of its own.
 //!
 //! Filling a page writes all its 4096 bytes, touching one writes a single byte; both are
 //! one write here, because the machine counts pages. [`Pace`] has the difference in time. A page
