@@ -60,7 +60,12 @@ fn bytes_of(file: &Path) -> Result<Option<Vec<u8>>, Error> {
 
 /// True for a score function, as far as imports and exports tell: it exports `score`, or imports nothing,
 /// which a policy of cache_ext has to.
+///
+/// What can be read only once, such as a pipe, is not looked into and counts as a score function.
 pub fn is_score(file: &Path) -> bool {
+    if std::fs::metadata(file).is_ok_and(|of| !of.is_file()) {
+        return true;
+    }
     let Ok(Some(bytes)) = bytes_of(file) else { return true };
     let (mut imports, mut scores) = (false, false);
     for payload in Parser::new(0).parse_all(&bytes).map_while(Result::ok) {
