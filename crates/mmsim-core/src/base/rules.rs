@@ -406,9 +406,15 @@ settings! {
         exec_reads_on as "exec-reads-on": bool = false, "6.18" => true,
             .kernel("do_sync_mmap_readahead")
             .source("absent in 6.12, present in 6.17, mm/filemap.c, do_sync_mmap_readahead");
-        /// pages of a queue's largest request, up to which a call of WILLNEED reads a file
+        /// pages of the largest request that a queue takes by default, up to which a call of
+        /// `MADV_WILLNEED` or `POSIX_FADV_WILLNEED` reads; a readahead window that is larger counts
         io_pages as "io-pages": u32 = 0, "4.10" => 320, "6.18" => 1024,
-            .range(0, 262_144).kernel("force_page_cache_ra, BLK_DEF_MAX_SECTORS_CAP");
+            .range(0, 262_144)
+            .kernel("force_page_cache_ra, BLK_DEF_MAX_SECTORS_CAP")
+            .source(
+                "4.10 \"mm: don't cap request size based on read-ahead setting\"; 1280 KiB in 6.12, \
+                 4 MiB in 6.18, include/linux/blkdev.h",
+            );
         /// a huge page of which a part is unmapped stays whole until reclaim or its last page; else
         /// it is split at once
         deferred_split as "deferred-split": bool = false, "4.5" => true,

@@ -30,6 +30,8 @@ impl Machine {
     ) -> Outcome {
         let file = self.file_of(tid, file);
         self.mem.acting.now += self.mem.given.cost.t_syscall;
+        // tmpfs has no device to read from, and the kernel lets the call succeed without an effect
+        // (mm/fadvise.c, `generic_fadvise`, `noop_backing_dev_info`).
         if self.mem.cache.files[file].shmem.is_some() {
             return Ok(());
         }

@@ -289,7 +289,7 @@ impl Memory {
             }
             (self.page_of_slot(slot), Some(slot))
         } else if !file {
-            // What was read and never written is zeroes, and goes without a trace.
+            // A page that was read and never written holds zeroes: reclaim drops it and writes nothing.
             (Some(self.shmem_dropped(folio)), None)
         } else {
             let page = PageIdx(self.frames.rmap[folio]);

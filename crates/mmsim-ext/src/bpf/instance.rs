@@ -7,15 +7,13 @@
 use mmsim::base::rng::Rng;
 use mmsim::phys::frames::FolioId;
 use mmsim_score::engine::why;
-use wasmi::{
-    Error, Func, Memory, Ref, ResumableCall, Store, StoreLimitsBuilder, Table, Val, ValType,
-};
+use wasmi::{Error, Func, Memory, Ref, ResumableCall, Store, Table, Val, ValType};
 
 use crate::bpf::access::{Halt, put, word};
 use crate::bpf::host::{Ask, Counts, Host, Out};
 use crate::bpf::mirror::{Mirror, PAGE, at};
 use crate::bpf::print::Prints;
-use crate::bpf::{HOOK_FUEL, MOST_MEMORY, MOST_NESTED, MOST_TABLE, imports};
+use crate::bpf::{HOOK_FUEL, MOST_MEMORY, MOST_NESTED, imports, limits};
 use crate::hooks::HOOKS;
 use crate::lists::Lists;
 use crate::module::{Module, PROGRAM, Use};
@@ -250,13 +248,8 @@ impl Instance {
 }
 
 fn host(random: Rng) -> Host {
-    let limits = StoreLimitsBuilder::new()
-        .memory_size(MOST_MEMORY)
-        .table_elements(MOST_TABLE)
-        .trap_on_grow_failure(false)
-        .build();
     Host {
-        limits,
+        limits: limits(),
         memory: None,
         lists: Lists::default(),
         mirror: Mirror::default(),

@@ -7,10 +7,10 @@ use mmsim::base::rng::Rng;
 use mmsim::phys::frames::FolioId;
 use mmsim::policy::chooser::ChooserOptions;
 use wasmi::errors::{HostError, LinkerError};
-use wasmi::{Caller, Engine, Error, Linker, Memory, StoreLimits, StoreLimitsBuilder};
+use wasmi::{Caller, Engine, Error, Linker, Memory, StoreLimits};
 
+use crate::bpf::limits;
 use crate::bpf::print::{MOST_LINES, Prints};
-use crate::bpf::{MOST_MEMORY, MOST_TABLE};
 use crate::lists::{End, Lists, ROOM, Refusal, Slot};
 use crate::module::shape::FROM;
 use crate::world::FileFacts;
@@ -80,13 +80,8 @@ pub(super) fn why(e: &Error, fuel: u64) -> String {
 
 impl Host {
     pub(super) fn new(random: Rng, options: &ChooserOptions) -> Host {
-        let limits = StoreLimitsBuilder::new()
-            .memory_size(MOST_MEMORY)
-            .table_elements(MOST_TABLE)
-            .trap_on_grow_failure(false)
-            .build();
         Host {
-            limits,
+            limits: limits(),
             memory: None,
             lists: Lists::default(),
             prints: Prints::default(),

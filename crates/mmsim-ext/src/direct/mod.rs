@@ -140,7 +140,7 @@ impl Direct {
         }
         let slot = match known {
             Some(slot) => slot,
-            // Of a file that is not watched, or gone before the policy knew of it.
+            // The folio belongs to a file that is not watched, or left before the policy knew of it.
             None if record.what == FileFolioEvent::Evicted => return Ok(()),
             None => {
                 let facts = world.file(record.page);

@@ -22,7 +22,7 @@ pub struct Modules {
 
 impl Modules {
     fn module(&self, file: &Path) -> Result<Module, Error> {
-        // What is too large is an error of the module.
+        // `Module` has the message for a file that is too large.
         let Some(bytes) = bytes_of(file)? else { return Module::from_path(file) };
         let compiled = || self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, module)) = compiled().get(file).filter(|known| known.0 == bytes) {
@@ -58,10 +58,10 @@ fn bytes_of(file: &Path) -> Result<Option<Vec<u8>>, Error> {
     read_at_most(file, "a policy in .wasm", MOST_BYTES as u64)
 }
 
-/// True for a score function, as far as imports and exports tell: it exports `score`, or imports nothing,
-/// which a policy of cache_ext has to.
+/// True if a module is a score function: it exports `score`, or imports nothing, where a policy of
+/// cache_ext imports its verbs.
 ///
-/// What can be read only once, such as a pipe, is not looked into and counts as a score function.
+/// A pipe counts as a score function without a look: it can be read only once.
 pub fn is_score(file: &Path) -> bool {
     if std::fs::metadata(file).is_ok_and(|of| !of.is_file()) {
         return true;

@@ -85,8 +85,8 @@ impl Sampled {
     }
 }
 
-/// Of each `size` pages at the front the one of the lowest worth, the first of equals. All that were
-/// looked at go to the back; if there are too few, none is offered.
+/// Offers the page of the lowest worth of each `size` pages at the front, the first among equals. The
+/// pages that it looked at go to the back. A line that is too short offers none.
 fn sampled(
     line: &mut VecDeque<u32>,
     wanted: usize,

@@ -5,11 +5,12 @@
 //! counted at least [`MANY`] events, the relative error against its mean counts: the median over an
 //! experiment's cells has to stay below one figure and every single cell below another, which is
 //! the rule's or the spread of the recording itself, whichever is larger, for no model can be
-//! closer to a kernel than the kernel is to itself. For the same reason some rules (`own-range`) count a
-//! value within the recorded range of its cell as no error in the median. A verdict that holds by that
-//! alone says so ([`Verdict::by_range`]), and reports count such verdicts apart. Where fewer events were counted, none included,
-//! a relative error says little: there the simulated value has to lie in the recorded range widened
-//! by [`ROOM`] events.
+//! closer to a kernel than the kernel is to itself. For the same reason some rules (`own-range`) count
+//! a value within the recorded range of its cell as no error in the median. A verdict that holds by
+//! that alone says so ([`Verdict::by_range`]), and reports count such verdicts apart.
+//!
+//! Where fewer events were counted, none included, a relative error says little: there the simulated
+//! value has to lie in the recorded range widened by [`ROOM`] events.
 //!
 //! A recording does not say when the scheduler's tick came. Where a point was recorded anew at other
 //! ticks (`sens-tick*`) or with other free memory (`sens-free*`), the spread of the kernel is that of

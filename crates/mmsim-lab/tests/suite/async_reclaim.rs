@@ -70,8 +70,8 @@ fn kswapd_frees_what_it_wrote() {
 
 /// Under MGLRU a folio whose write ended while it was isolated is tried again at once, and freed
 /// (`evict_folios`): it does not go to the young ones. So as many are written as freed, though some
-/// writes are never rotated: 7 % of the kernel's, and 1 % of the model's, whose requests of 124 KiB
-/// end later than the batches that they are of.
+/// writes are never rotated: 7 % of the kernel's and 1 % of the model's. The cause of the difference
+/// was not looked for.
 #[test]
 fn mglru_tries_again_what_was_written_meanwhile() {
     let run = reference("async-r1.50-t0.5-w0-mglru");

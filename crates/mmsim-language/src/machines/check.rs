@@ -149,7 +149,7 @@ fn check(run: &RunSpec) -> Result<(), Misplaced> {
     numbered(run)?;
     compressed::check(run)?;
     let loads = |t: &TaskSpec| matches!(&t.work, WorkloadSpec::Fragment(w) if w.load.is_some());
-    // How much is free, whether a layout fits, and what a module refuses, a machine has to tell.
+    // Only a built machine tells how much is free, whether a layout fits and whether a module loads.
     let pool = run.machine.vm.nr_hugepages > 0;
     if pool || run.tasks.iter().any(loads) || super::has_code(run) {
         let policy = run.registry.policy(&run.policy);

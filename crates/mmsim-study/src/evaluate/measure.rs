@@ -211,8 +211,8 @@ fn figures(
     }
 }
 
-/// Reason for which a run with these choosers has no score: one was detached, so that the LRU did the
-/// rest; or one sends reads past the cache, which fetch pages that never come to it.
+/// Reason for which a run with these choosers has no score. After a chooser is detached, the LRU does
+/// the rest; and pages that `admit_folio` sends past the cache are fetched without being counted.
 fn without_score(choosers: &[ChooserResult]) -> Option<String> {
     let detached = choosers.iter().find_map(|c| c.stopped.as_ref());
     let admits = |c: &&ChooserResult| c.tallies.iter().any(|t| t.0 == ADMITS && t.1 > 0);

@@ -85,8 +85,8 @@ impl Machine {
     /// Sets the state of its scheduler at the beginning of the run: its last tick was `since_tick`
     /// before (modulo a tick), each kswapd has the first of the lags, and zswap's worker the second,
     /// as EEVDF keeps them for sleeping tasks (Linux 6.12 `update_entity_lag()`, at most 4 ms there).
-    /// CFS, up to 6.5, keeps no lag. Without this call a tick comes at the beginning, and nothing is owed. It is meant
-    /// for a machine that has not begun.
+    /// CFS, up to 6.5, keeps no lag. Without this call a tick comes at the beginning, and nothing is
+    /// owed. It is meant for a machine that has not begun.
     pub fn scheduler_at_start(&mut self, since_tick: SimDuration, lags: [SimDuration; 2]) {
         self.sched.cpus.iter_mut().for_each(|c| c.set_since_tick(since_tick));
         let [kswapd, worker] = lags.map(|t| Virtual { lag: t.0 as i64, ..Virtual::default() });

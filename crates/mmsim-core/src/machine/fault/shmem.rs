@@ -1,9 +1,9 @@
 //! Faults on shared memory, and `read(2)` and `write(2)` of it.
 //!
-//! A page is in memory, in swap, or nowhere. One that is nowhere is made by a write, and by a read
-//! fault too, since shared memory has no zero page; `read(2)` makes none. One in swap comes back alone
-//! past the swap cache, if the kernel has that way and the device is synchronous; else through the swap
-//! cache, with the slots beside it, whatever they hold.
+//! A page is in memory, in swap, or in neither. A write creates a page that is in neither, and so does a
+//! read fault, since shared memory has no zero page; `read(2)` creates none. A page in swap comes back
+//! alone past the swap cache, if the kernel has that way and the device is synchronous. Else it comes
+//! through the swap cache, with the slots beside it.
 //!
 //! Source: Linux 6.12 mm/shmem.c (`shmem_get_folio_gfp`, `shmem_swapin_folio`, `shmem_fault`).
 
@@ -95,7 +95,7 @@ impl Machine {
         }
     }
 
-    /// The process ends: by SIGBUS, or since it does not expect `ENOSPC`.
+    /// Ends the process: a fault gets SIGBUS, and a write gets `ENOSPC`, which workloads do not expect.
     fn shmem_is_full(&mut self, tid: ThreadId) -> Undone {
         let space = self.work.threads[tid].space;
         if self.record.oom.is_none() {

@@ -42,7 +42,7 @@ pub struct PageCounts {
     pub file_mapped: u64,
     /// In the page cache, shared memory too; the swap cache not included.
     pub file: u64,
-    /// Of shared memory.
+    /// Pages of shared memory, mapped or not.
     pub shmem: u64,
     /// Dirty pages of files.
     pub dirty: u64,
