@@ -279,6 +279,7 @@ impl RunReport {
             rows.row("run", "sim_opt_refetches", bounds.sim_opt_refetches);
         }
         rows.vmstat(&self.vmstat);
+        rows.pairs("size", &self.transparent_hugepage);
         rows.pairs("gauge", &self.gauges);
         rows.stalls(&self.pressure, &self.latency);
         for (group, stat) in self.memory_stat.iter() {
@@ -297,6 +298,7 @@ impl RunReport {
             rows.phase.clone_from(&phase.name);
             rows.work(phase.sim_time_ns, phase.accesses, phase.records, &phase.throughput);
             rows.vmstat(&phase.vmstat);
+            rows.pairs("size", &phase.transparent_hugepage);
             rows.pairs("gauge", &phase.gauges);
             rows.stalls(&phase.pressure, &phase.latency);
             phase.task.iter().for_each(|task| rows.task(task));

@@ -66,7 +66,7 @@ fn known_by(table: &'static str, kernel: &str, lru: &str) -> Vec<Nearness> {
 /// are that they have events of. Empty if no run has any.
 pub fn of_runs<'a>(runs: impl IntoIterator<Item = &'a RunReport>) -> Vec<[String; 2]> {
     let mut all: Vec<(&RunReport, Vec<&RunReport>)> = Vec::new();
-    let kind = |run: &RunReport| (run.kernel.clone(), run.policy.clone(), uses_zswap(run));
+    let kind = |run: &RunReport| (run.kernel.clone(), run.policy.clone(), has(run));
     for run in runs {
         match all.iter_mut().find(|(r, _)| kind(r) == kind(run)) {
             Some((_, alike)) => alike.push(run),
@@ -75,20 +75,24 @@ pub fn of_runs<'a>(runs: impl IntoIterator<Item = &'a RunReport>) -> Vec<[String
     }
     let mut said = Vec::new();
     for (run, alike) in &all {
-        let zswap = uses_zswap(run);
+        let has = has(run);
         let of = |r: &RunReport, c: &str| r.vmstat.get(c).or_else(|| r.gauges.get(c)).copied();
         let count = |c: &str| alike.iter().filter_map(|r| of(r, c)).max();
-        let name = name(&run.kernel, &run.policy) + if zswap { " with zswap" } else { "" };
+        let name = name(&run.kernel, &run.policy) + has.name();
         let of_monitor = |c: &str| c.starts_with("damon.") || c.starts_with("damos.");
         let monitored = alike.iter().any(|r| !r.damon.is_empty());
         let known = match policy_of(&run.kernel, &run.policy) {
-            Some(lru) if zswap => known_by(WITH_ZSWAP, &run.kernel, lru),
-            Some(lru) => known(&run.kernel, lru),
-            None => Vec::new(),
+            Some(lru) if has == Has::Zswap => known_by(WITH_ZSWAP, &run.kernel, lru),
+            Some(lru) if has == Has::PagesAlone => known(&run.kernel, lru),
+            _ => Vec::new(),
         };
         if known.is_empty() {
             if alike.iter().any(|r| r.vmstat.any(VmEvent::RECLAIMED)) {
-                said.push([name, unknown(&run.policy)]);
+                let why = match has {
+                    Has::LargeFolios => "no recording has folios of such sizes yet".to_string(),
+                    _ => unknown(&run.policy),
+                };
+                said.push([name, why]);
             }
             continue;
         }
@@ -116,9 +120,35 @@ pub fn of_runs<'a>(runs: impl IntoIterator<Item = &'a RunReport>) -> Vec<[String
     said
 }
 
-/// True if zswap stored a page.
-fn uses_zswap(run: &RunReport) -> bool {
-    run.vmstat.get(VmEvent::ZswpOut.name()).is_some_and(|n| *n > 0)
+/// A feature of a run that the first recordings do not have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Has {
+    PagesAlone,
+    /// zswap stored a page.
+    Zswap,
+    /// Faults made folios of other sizes than a page and 2 MiB.
+    LargeFolios,
+}
+
+impl Has {
+    fn name(self) -> &'static str {
+        match self {
+            Has::PagesAlone => "",
+            Has::Zswap => " with zswap",
+            Has::LargeFolios => " with large folios",
+        }
+    }
+}
+
+fn has(run: &RunReport) -> Has {
+    let made = |(name, n): (&str, &u64)| {
+        name.ends_with(".anon_fault_alloc") && *n > 0 && !name.starts_with("hugepages-2048kB")
+    };
+    match run.vmstat.get(VmEvent::ZswpOut.name()) {
+        _ if run.transparent_hugepage.iter().any(made) => Has::LargeFolios,
+        Some(1..) => Has::Zswap,
+        _ => Has::PagesAlone,
+    }
 }
 
 /// The statement about figures, as expressions, of a kernel and policy: the groups that have any of

@@ -9,6 +9,7 @@ use std::fmt;
 
 use mmsim_base::nearest::nearest;
 use mmsim_core::base::vmstat::VmEvent;
+use mmsim_core::memory::SizeEvent;
 use serde_json::Value as Json;
 
 use super::document::{Ending, RunReport};
@@ -93,8 +94,12 @@ impl Term {
     /// # Errors
     /// The report does not have it.
     fn value(&self, scope: &Scope<'_>) -> Result<f64, Missing> {
-        let counted = self
-            .counted(&|name| scope.vmstat.get(name).or_else(|| scope.gauges.get(name)).copied());
+        let counted = self.counted(&|name| {
+            let own = || scope.sizes.get(name).or_else(|| scope.gauges.get(name));
+            let known = scope.vmstat.get(name).or_else(own).copied();
+            // Reports leave out sizes that no mapping may have.
+            known.or_else(|| SizeEvent::is_named(name).then_some(0))
+        });
         let other = match self {
             Term::ReadingTime => scope.reading_ns.map(|ns| ns as f64 / 1e9),
             Term::Stalled => Some(scope.pressure.some_share),

@@ -27,6 +27,8 @@ pub struct Scope<'a> {
     pub cache_misses: Option<u64>,
     /// Fetches again of the optimum; phases have none.
     pub optimum: Option<u64>,
+    /// Counters of sizes of folios.
+    pub sizes: &'a Pairs<u64>,
     /// Gauges at its end.
     pub gauges: &'a Pairs<u64>,
     /// End of the run, where it is known.
@@ -47,6 +49,7 @@ impl<'a> From<&'a RunReport> for Scope<'a> {
             mean_resident_bytes: r.mean_resident_bytes,
             cache_misses: r.cache_misses,
             optimum: r.bounds.map(|b| b.sim_opt_refetches),
+            sizes: &r.transparent_hugepage,
             gauges: &r.gauges,
             outcome: Some(r.outcome),
             whole: Whole::Run(r),
@@ -67,6 +70,7 @@ impl<'a> From<&'a PhaseReport> for Scope<'a> {
             mean_resident_bytes: None,
             cache_misses: None,
             optimum: None,
+            sizes: &p.transparent_hugepage,
             gauges: &p.gauges,
             outcome: None,
             whole: Whole::Phase(p),

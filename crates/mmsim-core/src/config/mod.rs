@@ -11,11 +11,13 @@ use crate::base::rules::KernelRules;
 use crate::base::time::SimDuration;
 pub mod cost;
 pub mod host;
+pub mod thp;
 pub mod vm;
 
 use cost::CostModel;
 use host::HostConfig;
-pub use vm::{DirtyLimit, SysctlWrite, Thp, ThpDefrag, VmSysctl};
+pub use thp::{HUGE_ORDER, Orders, SMALLEST_ORDER, Thp, ThpDefrag, ThpSize};
+pub use vm::{DirtyLimit, SysctlWrite, VmSysctl};
 
 /// The kinds of zones, in address order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -1,9 +1,10 @@
 //! The sysctls of memory management, a row each: `/proc/sys/vm`, and a few files of `/sys`.
 
+use super::thp::{Thp, ThpDefrag, ThpSize};
 use crate::base::kernel::NEWEST;
 use crate::base::settings::{Form, Formed, MANY, Row, Settings as _, Value};
 use crate::base::time::SimDuration;
-use crate::{settings, words};
+use crate::settings;
 
 /// Largest value of a sysctl in KiB or centiseconds: the kernel holds both as an `int`.
 const INT: u64 = i32::MAX as u64;
@@ -97,6 +98,31 @@ settings! {
         thp_defrag: ThpDefrag = ThpDefrag::Always, "4.6" => ThpDefrag::Madvise,
             .auto("\"madvise\", up to kernel 4.5 \"always\"")
             .file("/sys/kernel/mm/transparent_hugepage/defrag");
+        /// anonymous mappings whose first write takes a folio of 16 KiB where it gets none of a larger
+        /// size; `inherit`: as `transparent_hugepage`
+        size_16 as "hugepages-16kB": ThpSize = ThpSize::Never,
+            .since("6.8").file("/sys/kernel/mm/transparent_hugepage/hugepages-16kB/enabled");
+        /// the same of 32 KiB
+        size_32 as "hugepages-32kB": ThpSize = ThpSize::Never,
+            .since("6.8").file("/sys/kernel/mm/transparent_hugepage/hugepages-32kB/enabled");
+        /// the same of 64 KiB
+        size_64 as "hugepages-64kB": ThpSize = ThpSize::Never,
+            .since("6.8").file("/sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled");
+        /// the same of 128 KiB
+        size_128 as "hugepages-128kB": ThpSize = ThpSize::Never,
+            .since("6.8").file("/sys/kernel/mm/transparent_hugepage/hugepages-128kB/enabled");
+        /// the same of 256 KiB
+        size_256 as "hugepages-256kB": ThpSize = ThpSize::Never,
+            .since("6.8").file("/sys/kernel/mm/transparent_hugepage/hugepages-256kB/enabled");
+        /// the same of 512 KiB
+        size_512 as "hugepages-512kB": ThpSize = ThpSize::Never,
+            .since("6.8").file("/sys/kernel/mm/transparent_hugepage/hugepages-512kB/enabled");
+        /// the same of 1024 KiB
+        size_1024 as "hugepages-1024kB": ThpSize = ThpSize::Never,
+            .since("6.8").file("/sys/kernel/mm/transparent_hugepage/hugepages-1024kB/enabled");
+        /// the same of 2 MiB
+        size_2048 as "hugepages-2048kB": ThpSize = ThpSize::Inherit,
+            .since("6.8").file("/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled");
     }
     more {
         /// the same on kernels up to 5.9
@@ -200,25 +226,6 @@ impl DirtyLimit {
             DirtyLimit::Bytes(bytes) if available == all => bytes.div_ceil(4096),
             DirtyLimit::Bytes(bytes) => bytes.div_ceil(all.max(1)).min(4096) * available / 4096,
         }
-    }
-}
-
-words! {
-    /// For whom huge pages are made (`/sys/kernel/mm/transparent_hugepage/enabled`).
-    Thp {
-        Always = "always", "For all anonymous mappings, unless they advise against it.";
-        Madvise = "madvise", "For mappings with `MADV_HUGEPAGE`.";
-        Never = "never", "For none.";
-    }
-
-    /// Effort of a fault to get a huge page (`/sys/kernel/mm/transparent_hugepage/defrag`).
-    ThpDefrag {
-        Always = "always", "It compacts and reclaims, less so without `MADV_HUGEPAGE`.";
-        Defer = "defer", "It wakes kswapd, which compacts.", since "4.11";
-        DeferMadvise = "defer+madvise",
-            "With `MADV_HUGEPAGE` it compacts and reclaims, else it wakes kswapd.", since "4.11";
-        Madvise = "madvise", "With `MADV_HUGEPAGE` it compacts and reclaims.";
-        Never = "never", "It takes what there is.";
     }
 }
 

@@ -1,6 +1,6 @@
 //! The audit of the invariants: a broken invariant panics and names the ids.
 
-use super::{HUGE_ORDER, Memory};
+use super::{HUGE_ORDER, Memory, SizeEvent};
 use crate::backing::swap::Cached;
 use crate::base::digest::Digest;
 use crate::base::id::{
@@ -8,6 +8,7 @@ use crate::base::id::{
 };
 use crate::base::migratetype::Migratetype;
 use crate::base::vmstat::VmEvent;
+use crate::config::SMALLEST_ORDER;
 use crate::phys::frames::{FrameKind, Mapped, flag};
 use crate::virt::pages::{Entry, Owner, pte};
 use crate::virt::space::AddressSpace;
@@ -22,6 +23,8 @@ struct Seen {
     listed: u64,
     /// Pages that are charged to each group.
     charged: Vec<u64>,
+    /// Large folios by order.
+    large: [u64; 1 + HUGE_ORDER as usize],
 }
 
 impl Memory {
@@ -44,12 +47,17 @@ impl Memory {
             waiting: self.lru.batches.waiting().collect(),
             listed: 0,
             charged: vec![0; self.memcgs.len()],
+            large: [0; 1 + HUGE_ORDER as usize],
         };
         for z in self.zones.ids() {
             self.check_zone(z, &mut seen);
         }
         let on_lists: u64 = self.lru.lists.ids().map(|l| self.lru.lists.len(l)).sum();
         assert_eq!(seen.listed, on_lists, "folios flagged as listed and lengths of lists");
+        for order in SMALLEST_ORDER..=HUGE_ORDER {
+            let counted = self.stats.sizes.get(order, SizeEvent::NrAnon);
+            assert_eq!(seen.large[usize::from(order)], counted, "folios of order {order}");
+        }
         if self.memcgs.len() > 1 {
             self.memcgs.check(&seen.charged);
         }
@@ -115,8 +123,12 @@ impl Memory {
     fn check_folio(&self, pfn: Pfn, seen: &mut Seen) {
         let (kind, bits) = (self.frames.kind(pfn), self.frames.bits(pfn));
         let (order, pages) = (self.frames.order(pfn), self.frames.pages(pfn));
-        let huge = kind == FrameKind::Anon && order == HUGE_ORDER;
-        assert!(order == 0 || huge, "{pfn} is a folio of order {order}: {bits:#x}");
+        let large = kind == FrameKind::Anon && (SMALLEST_ORDER..=HUGE_ORDER).contains(&order);
+        assert!(order == 0 || large, "{pfn} is a folio of order {order}: {bits:#x}");
+        if large {
+            seen.large[usize::from(order)] += 1;
+            self.check_large(pfn);
+        }
         let lru = self.frames.has(pfn, flag::LRU);
         seen.listed += if lru { pages } else { 0 };
         let waits = seen.waiting.contains(&pfn);
@@ -208,8 +220,7 @@ impl Memory {
             assert!(entry || !touched, "{g} is accessed without a page table");
         }
         assert_eq!(huge, self.virt.pages.nr_huge(), "mapped huge folios");
-        assert_eq!(parted, self.virt.pages.nr_parted(), "huge folios mapped in parts");
-        assert_eq!(parted, self.lru.split_queues.len() as u64, "huge folios in queues");
+        assert_eq!(parted, self.virt.pages.nr_parted(), "groups with parts of large folios");
         assert_eq!(unplain, self.virt.pages.nr_unplain(), "groups that are not plain");
         self.check_hugetlb(hugetlb);
         assert_eq!(shmem, self.cache.files.nr_shmem, "pages of shared memory");
@@ -249,7 +260,7 @@ impl Memory {
 
     /// A table maps one huge folio, by all of its entries. Returns the folio if it is of the pool.
     fn check_huge(&self, g: GroupId) -> Option<Pfn> {
-        let head = self.huge_at(g.first()).unwrap_or_else(|| panic!("{g} maps no folio"));
+        let head = self.large_at(g.first()).unwrap_or_else(|| panic!("{g} maps no folio"));
         assert_eq!(self.frames.order(head), HUGE_ORDER, "{g} maps {head}");
         let pooled = self.hugetlb_at(g.first()).is_some();
         assert!(pooled || self.page_of(head) == Some(g.first()), "{head}");
@@ -259,19 +270,30 @@ impl Memory {
         pooled.then_some(head)
     }
 
-    /// A table maps parts of a huge folio, which is in a queue to be split.
+    /// A table counts the pages that map parts of large folios.
     fn check_parts(&self, g: GroupId) {
         let group = self.virt.pages.group(g);
         assert!(!group.huge && group.table.is_some(), "{g} maps parts: {group:?}");
         let pages = (g.first().0..g.first().0 + GROUP_PAGES).map(PageIdx);
-        let mut of = pages.filter(|&p| self.huge_at(p).is_some());
-        let first = of.next().unwrap_or_else(|| panic!("{g} maps no part"));
-        let head = self.huge_at(first).expect("it maps a part");
-        assert_eq!(self.page_of(head), Some(first), "{head}");
-        let others = of.filter(|&p| self.huge_at(p) == Some(head)).count();
-        assert_eq!(others + 1, group.parts.into(), "{g}: parts of {head}");
-        let memcg = self.frames.memcg(head);
-        assert!(self.lru.split_queues.has(memcg, head), "{head} is in no queue");
+        let parts = pages.filter(|&p| self.large_at(p).is_some()).count();
+        assert_eq!(parts, group.parts.into(), "{g}: parts of large folios");
+    }
+
+    /// A large folio is mapped, by the pages around the one that the reverse map names, and waits to be
+    /// split if it is mapped in part. The frames behind its first are nothing of their own.
+    fn check_large(&self, head: Pfn) {
+        let (order, pages) = (self.frames.order(head), self.frames.pages(head));
+        let tails = (head.0 + 1..head.0 + pages as u32).map(Pfn);
+        assert_eq!(head.0 % pages as u32, 0, "{head} has order {order}");
+        tails.for_each(|t| assert_eq!(self.frames.kind(t), FrameKind::Tail, "{t} behind {head}"));
+        let first = self.page_of(head).unwrap_or_else(|| panic!("{head} is large and not mapped"));
+        if self.virt.pages.group(first.group()).huge {
+            return;
+        }
+        let parts: Vec<PageIdx> = self.virt.pages.parts(self.span_of(head), head).collect();
+        assert_eq!(parts.first(), Some(&first), "{head}: its first part");
+        let waits = self.lru.split_queues.has(self.frames.memcg(head), head);
+        assert_eq!(waits, (parts.len() as u64) < pages, "{head} and its queue");
     }
 
     /// Folios count the PTEs that map them.
@@ -283,7 +305,7 @@ impl Memory {
                 continue;
             }
             if n > 0 || self.frames.mapped(f) != Mapped::No {
-                // A huge folio is mapped once, by all pages of a table or by some of them.
+                // A large folio is mapped once, by all of its pages or by some of them.
                 let ptes = match self.frames.order(f) {
                     0 => self.mapcount(f).into(),
                     _ => self.pages_mapped(f),

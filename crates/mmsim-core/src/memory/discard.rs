@@ -12,7 +12,7 @@
 //! ones, and that decides which end of a free list a block goes to ([`crate::phys::buddy`]).
 //!
 //! Sources: Linux 6.1 and 6.12 mm/mmu_gather.c (`tlb_next_batch`, `tlb_batch_pages_flush`), mm/swap.c
-//! (`release_pages`, `folios_put_refs`). Left out: huge pages are given back at once, and fill no
+//! (`release_pages`, `folios_put_refs`). Left out: large folios are given back at once, and fill no
 //! place of a piece; exit begins anew with each mapping.
 
 use super::{AHEAD, Memory};
@@ -63,7 +63,7 @@ impl Memory {
                     // Half of it cannot be dropped.
                     page = end.min(g.first().0 + GROUP_PAGES);
                 } else if self.given.rules.deferred_split {
-                    self.map_parts(g);
+                    self.virt.pages.map_parts(g);
                 } else {
                     self.split_at(policy, PageIdx(page));
                 }
@@ -75,8 +75,13 @@ impl Memory {
                         folios.fold(0, |seen, f| seen ^ self.frames.bits(f) ^ self.frames.rmap[f]);
                     std::hint::black_box(seen);
                 }
-                self.zap(policy, PageIdx(page), vma);
-                page += 1;
+                page = match self.large_at(PageIdx(page)) {
+                    Some(head) => self.zap_parts(policy, page..end, head),
+                    None => {
+                        self.zap(policy, PageIdx(page), vma);
+                        page + 1
+                    }
+                };
             }
         }
         self.give_gathered(true);

@@ -80,7 +80,7 @@ impl Memory {
 
     /// The huge page of the pool that a page lies in.
     pub fn hugetlb_at(&self, page: PageIdx) -> Option<FolioId> {
-        self.huge_at(page).filter(|&head| self.frames.kind(head) == FrameKind::HugeTlb)
+        self.large_at(page).filter(|&head| self.frames.kind(head) == FrameKind::HugeTlb)
     }
 
     /// Maps a page of the pool that was reserved, as an access does.

@@ -26,15 +26,12 @@ use crate::policy::{Access, ReclaimPolicy};
 use crate::virt::pages::{Entry, pte};
 use std::ops::Range;
 
-/// Frames of a huge folio.
-const HUGE: u32 = 1 << super::HUGE_ORDER;
-
 impl Memory {
     /// The folio on an LRU list that a frame belongs to (`damon_get_folio`).
     #[inline]
     pub fn listed_folio(&self, pfn: Pfn) -> Option<FolioId> {
         let folio = match self.frames.kind(pfn) {
-            FrameKind::Tail => Pfn(pfn.0 & !(HUGE - 1)),
+            FrameKind::Tail => self.head_of(pfn),
             _ => pfn,
         };
         let listed = self.frames.bits(folio) & (flag::LRU | flag::IN_BATCH) == flag::LRU;
@@ -54,7 +51,7 @@ impl Memory {
             let page = self.virt.rmap.nth(maps, i).expect("below their number");
             young |= match self.frames.order(folio) {
                 0 => self.virt.pages.test_clear_hot(page, pte::YOUNG),
-                _ => self.test_clear_young_huge(folio, page.group()),
+                _ => self.test_clear_young_large(folio),
             };
         }
         self.mark_idle(folio, young);
@@ -73,7 +70,12 @@ impl Memory {
         (0..self.virt.rmap.count(&self.frames, folio)).any(|i| {
             let page = self.virt.rmap.nth(maps, i).expect("below their number");
             self.young_at(page)
-                || self.virt.pages.parts(page.group(), folio).any(|part| self.young_at(part))
+                || self.frames.order(folio) > 0
+                    && self
+                        .virt
+                        .pages
+                        .parts(self.span_of(folio), folio)
+                        .any(|part| self.young_at(part))
         })
     }
 
@@ -162,7 +164,7 @@ impl Memory {
             let mut frames = frames.min(range.end.0 - at.0);
             match self.listed_folio(at) {
                 Some(folio) if class != RunClass::Free => {
-                    // From a page in the midst of a huge folio the kernel goes as far, too.
+                    // From a page in the midst of a large folio the kernel goes as far, too.
                     frames = self.frames.pages(folio) as u32;
                     each(self, folio);
                 }

@@ -153,7 +153,7 @@ impl Memory {
                 self.put_slot(policy, slot);
             }
             Entry::Frame(folio) if self.frames.order(folio) > 0 => {
-                self.zap_part(policy, page, folio);
+                self.zap_parts(policy, page.0..page.0 + 1, folio);
             }
             Entry::Frame(folio) => {
                 self.acting.now += self.given.cost.t_free_page;

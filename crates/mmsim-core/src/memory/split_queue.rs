@@ -1,30 +1,29 @@
-//! Huge folios that are mapped in part: they wait in a queue until reclaim splits them.
+//! Large folios that are mapped in part: they wait in a queue until reclaim splits them.
 //!
-//! A program that gives a part of a huge page back gets nothing for it at first. The page table entry
-//! for the whole becomes 512 PTEs, some of which are dropped, and the folio stays as it is: on its
-//! list with the weight of 512 pages, charged to its group, and none of its frames is free. It is
+//! A program that gives a part of a large folio back gets nothing for it at first. The entry for a
+//! whole huge page becomes 512 PTEs, some PTEs are dropped, and the folio stays as it is: on its
+//! list with the weight of all its pages, charged to its group, and none of its frames is free. It is
 //! noted in a queue of its group. A shrinker goes through the queue in the course of reclaim: it
 //! splits each folio, puts the pages that are mapped on the list in its place, and frees the others.
 //! Reclaim that meets such a folio on its list splits it as well. Without any reclaim, the frames are
 //! free when the last page is unmapped.
 //!
-//! A folio is mapped in parts if the group of its page does not say `huge`. The PTEs of parts name
-//! the first frame (`virt/pages`, `Group::parts`), and the reverse map names the first part.
-//!
 //! Source: Linux 6.1 and 6.12 mm/rmap.c (`__folio_remove_rmap`), mm/huge_memory.c
 //! (`deferred_split_folio`, `deferred_split_scan`); one queue for each memory cgroup since 5.4. Left
-//! out, until folios of other orders exist: queues of huge pages that are whole but hold zeroes
-//! (6.12), which the default of `max_ptes_none` switches off; a queue for each node (7.2). Reclaim of
+//! out: huge pages that are whole but hold zeroes (6.12), which the default of `max_ptes_none` switches
+//! off; a queue for each node (7.2). Reclaim of
 //! several groups asks their shrinkers after all of them were scanned, and not each after its own scan.
 
 use super::shrinker::Shrinking;
-use super::{HUGE_ORDER, Memory, Within};
-use crate::base::id::{GROUP_PAGES, GroupId, IndexVec, MemcgId, PageIdx};
+use super::{HUGE_ORDER, Memory, SizeEvent, Within};
+use crate::base::id::{GROUP_PAGES, IndexVec, MemcgId, PageIdx};
+use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
 use crate::phys::frames::{FolioId, flag};
 use crate::policy::request::ReclaimRequest;
 use crate::policy::{Departure, ReclaimPolicy};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Seeks of the shrinker (`DEFAULT_SEEKS`).
 const SEEKS: u64 = 2;
@@ -60,10 +59,10 @@ impl SplitQueues {
         self.next += 1;
     }
 
-    pub(super) fn remove(&mut self, folio: FolioId) {
-        if let Some((memcg, place)) = self.places.remove(&folio) {
-            self.queues[memcg].folios.remove(&place);
-        }
+    fn remove(&mut self, folio: FolioId) -> bool {
+        let Some((memcg, place)) = self.places.remove(&folio) else { return false };
+        self.queues[memcg].folios.remove(&place);
+        true
     }
 
     /// Folios in all queues.
@@ -90,50 +89,78 @@ impl Memory {
         }
         match self.page_of(folio).map(|p| self.virt.pages.group(p.group())) {
             Some(g) if g.huge => GROUP_PAGES.into(),
-            Some(g) => g.parts.into(),
+            Some(_) => self.virt.pages.parts(self.span_of(folio), folio).count() as u64,
             None => 0,
         }
     }
 
-    /// Maps a huge folio by PTEs, since a part of it is to be unmapped, and queues it.
-    pub(super) fn map_parts(&mut self, g: GroupId) {
-        let head = self.huge_at(g.first()).unwrap_or_else(|| panic!("{g} maps no huge folio"));
-        self.virt.pages.map_parts(g);
-        self.count(VmEvent::ThpDeferredSplitPage, 1);
-        self.lru.split_queues.push(self.frames.memcg(head), head);
-    }
-
-    /// Drops a page that maps a part of a huge folio. With the last all of the block is free.
-    pub(super) fn zap_part(
+    /// Drops the pages of a range, up to the first that does not map a part of the large folio that
+    /// its first page maps. With the last part all of the block is free, and until then the folio waits
+    /// to be split. Returns the end.
+    pub(super) fn zap_parts(
         &mut self,
         policy: &mut dyn ReclaimPolicy,
-        page: PageIdx,
+        pages: Range<u32>,
         head: FolioId,
-    ) {
-        self.acting.now += self.given.cost.t_free_page;
-        let space = self.space_of(page);
-        self.virt.spaces[space].rss_anon -= 1;
-        self.virt.spaces.anon_mapped -= 1;
-        let left = self.virt.pages.drop_part(page);
+    ) -> u32 {
+        let span = self.span_of(head);
+        let is_part = |&p: &u32| self.large_at(PageIdx(p)) == Some(head);
+        let n = (pages.start..pages.end.min(span.end)).take_while(is_part).count() as u32;
+        let end = pages.start + n;
+        self.acting.now += SimDuration(self.given.cost.t_free_page.0 * u64::from(n));
+        let space = self.space_of(PageIdx(pages.start));
+        self.virt.spaces[space].rss_anon -= u64::from(n);
+        self.virt.spaces.anon_mapped -= u64::from(n);
+        (pages.start..end).for_each(|p| self.virt.pages.drop_part(PageIdx(p)));
         let first = PageIdx(self.frames.rmap[head]);
-        if left == 0 {
-            self.virt.rmap.remove(&mut self.frames, head, first, None);
-            self.free_huge(policy, head);
-        } else if page == first {
-            let next = self.virt.pages.parts(page.group(), head).next();
-            self.frames.rmap[head] = next.expect("parts are left").0;
+        let next = self.virt.pages.parts(span, head).next();
+        match next {
+            None => {
+                self.virt.rmap.remove(&mut self.frames, head, first, None);
+                self.free_large(policy, head);
+            }
+            Some(next) => {
+                self.frames.rmap[head] = next.0;
+                self.defer_split(head);
+            }
+        }
+        end
+    }
+
+    /// Queues a folio that is mapped in part (`deferred_split_folio`).
+    fn defer_split(&mut self, head: FolioId) {
+        let memcg = self.frames.memcg(head);
+        if self.lru.split_queues.has(memcg, head) {
+            return;
+        }
+        let order = self.frames.order(head);
+        if order == HUGE_ORDER {
+            self.count(VmEvent::ThpDeferredSplitPage, 1);
+        }
+        self.count_size(order, SizeEvent::SplitDeferred, 1);
+        self.count_size(order, SizeEvent::NrAnonPartiallyMapped, 1);
+        self.lru.split_queues.push(memcg, head);
+    }
+
+    /// Takes a folio that is freed or split off its queue.
+    pub(super) fn leave_split_queue(&mut self, head: FolioId) {
+        if self.lru.split_queues.remove(head) {
+            let order = self.frames.order(head);
+            self.count_size(order, SizeEvent::NrAnonPartiallyMapped, -1);
         }
     }
 
-    /// Frees a huge folio that is mapped no longer.
-    pub(super) fn free_huge(&mut self, policy: &mut dyn ReclaimPolicy, head: FolioId) {
-        self.lru.split_queues.remove(head);
+    /// Frees a large folio that is mapped no longer.
+    pub(super) fn free_large(&mut self, policy: &mut dyn ReclaimPolicy, head: FolioId) {
+        let order = self.frames.order(head);
+        self.leave_split_queue(head);
         self.leave_batch(head);
         if self.frames.has(head, flag::LRU) {
             policy.folio_departed(self, head, Departure::Freed);
         }
-        self.memcgs.uncharge(self.frames.memcg(head), GROUP_PAGES.into());
-        self.free_block(head, HUGE_ORDER);
+        self.count_size(order, SizeEvent::NrAnon, -1);
+        self.memcgs.uncharge(self.frames.memcg(head), 1 << order);
+        self.free_block(head, order);
     }
 
     /// A pass of reclaim has gone over the lists, and asks the shrinkers of the queues of the groups

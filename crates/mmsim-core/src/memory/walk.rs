@@ -193,10 +193,10 @@ impl Memory {
                 let range = in_table(vma, g);
                 if self.virt.pages.group(g).huge {
                     // One entry, which is no page table: it does not say whether that is worth a walk.
-                    let folio = self.huge_at(g.first()).filter(|&f| {
+                    let folio = self.large_at(g.first()).filter(|&f| {
                         self.node_of(f) == scope.node && self.frames.memcg(f) == scope.memcg
                     });
-                    let found = folio.filter(|&f| self.test_clear_young_huge(f, g));
+                    let found = folio.filter(|&f| self.test_clear_young_large(f));
                     young.extend(found);
                     self.charge_walk(1, found.is_some().into());
                     continue;
@@ -284,7 +284,7 @@ impl Memory {
         });
         let found = (young.len() - before) as u32;
         if self.virt.pages.group(g).parts > 0 {
-            // Parts of a huge folio in a row are one sighting of it.
+            // Parts of a large folio in a row are one sighting of it.
             let mut rest = young.split_off(before);
             rest.dedup();
             young.append(&mut rest);

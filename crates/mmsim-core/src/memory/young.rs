@@ -94,7 +94,7 @@ impl Memory {
         target: Option<MemcgId>,
         r: &mut References,
     ) {
-        let huge = self.frames.order(folio) > 0;
+        let large = self.frames.order(folio) > 0;
         let vma = self.virt.spaces.vma(self.virt.spaces.vma_of(&self.virt.pages, p));
         if vma.locks(p) {
             r.locked = true;
@@ -105,10 +105,10 @@ impl Memory {
         }
         let (recency, exec) = (vma.recency(self.ignores_random()), vma.flags.exec);
         let clears = recency || !self.ignores_random();
-        let mut young = match (huge, clears) {
+        let mut young = match (large, clears) {
             (false, true) => self.virt.pages.test_clear_hot(p, pte::YOUNG),
             (false, false) => self.virt.pages.hot(p) & pte::YOUNG != 0,
-            (true, true) => self.test_clear_young_huge(folio, p.group()),
+            (true, true) => self.test_clear_young_large(folio),
             // It would not count anyway.
             (true, false) => false,
         };

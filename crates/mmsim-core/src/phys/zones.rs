@@ -17,7 +17,7 @@ use super::watermarks::{
 };
 use super::zone::Zone;
 use crate::base::id::{IndexVec, NodeId, Pfn, ZoneId};
-use crate::config::{MachineConfig, Thp, ZoneConfig, ZoneKind};
+use crate::config::{MachineConfig, ZoneConfig, ZoneKind};
 
 /// Per node and highest kind, the first zone, or [`NO_ZONE`]. There is room for all nodes that a
 /// number can name, so that to look one up takes a single instruction.
@@ -170,7 +170,7 @@ impl Zones {
         let stays = if rules.thp_off_lowers_min { 0 } else { self.min_free_kbytes };
         let by_formula = min_free_kbytes(lowmem.iter().sum(), &rules).max(stays);
         self.mark(config, configs, chosen.unwrap_or(by_formula));
-        if chosen.is_some() || config.vm.thp == Thp::Never {
+        if chosen.is_some() || !config.vm.huge_pages_on() {
             return;
         }
         let above = |z: &Zone| u64::from(z.managed).saturating_sub(z.watermark[2]);

@@ -11,6 +11,7 @@ use crate::base::id::{
     AsId, FileId, GROUP_PAGES, GroupId, IndexVec, PageIdx, Pfn, SwapSlot, VmaId,
 };
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Bits of the hot byte: a PTE as hardware sees it.
 pub mod pte {
@@ -91,8 +92,8 @@ pub struct Group {
     /// One huge folio is mapped by the entry above, and all 512 pages name its first frame: page i
     /// is in the i-th frame from there.
     pub huge: bool,
-    /// Pages that map a part of a huge folio, which was mapped as a whole before: each has a PTE of
-    /// its own and names the first frame still, while other pages may hold anything.
+    /// Pages that map a part of a large folio by a PTE of their own: each names the folio's first frame.
+    /// Other pages may hold anything.
     pub parts: u16,
     /// PTEs that are not none.
     pub used: u16,
@@ -139,7 +140,7 @@ pub struct Pages {
     free: BTreeMap<u32, Vec<u32>>,
     /// Groups that map a huge folio.
     nr_huge: u64,
-    /// Groups that map parts of one.
+    /// Groups that map parts of large folios by PTEs.
     nr_parted: u64,
     /// Groups with mappings that are not plain.
     nr_unplain: u32,
@@ -236,8 +237,8 @@ impl Pages {
     pub fn is_anon(&self, g: GroupId) -> bool {
         self.anon.get((g.0 / 64) as usize).is_some_and(|w| w >> (g.0 % 64) & 1 != 0)
     }
-    /// True if a page is in memory, and its group is plain, of anonymous memory, and without a huge
-    /// folio or parts of one.
+    /// True if a page is in memory, and its group is plain, of anonymous memory, and without
+    /// large folios.
     #[inline]
     pub(crate) fn is_plain_anon(&self, p: PageIdx) -> bool {
         let g = p.group();
@@ -448,50 +449,67 @@ impl Pages {
     pub(crate) fn map_parts(&mut self, g: GroupId) {
         debug_assert!(self.groups[g].huge, "{g} is not huge");
         self.groups[g].huge = false;
-        self.groups[g].parts = GROUP_PAGES as u16;
         self.nr_huge -= 1;
-        self.nr_parted += 1;
+        self.count_parts(g, GROUP_PAGES as i16);
         let first = g.first().0 as usize;
         let bits = self.hot_of(g).iter().fold(0, |a, &h| a | h) & !pte::TOUCHED;
         self.hot[first..first + GROUP_PAGES as usize].iter_mut().for_each(|h| *h |= bits);
     }
-    /// The pages of a group that map a part of a huge folio, in order.
-    pub fn parts(&self, g: GroupId, head: Pfn) -> impl Iterator<Item = PageIdx> + '_ {
-        let all = g.first().0..g.first().0 + GROUP_PAGES;
-        let some = if self.groups[g].parts > 0 { all } else { 0..0 };
+    /// Maps a large folio by PTEs in pages that hold nothing.
+    pub(crate) fn map_large(&mut self, pages: Range<u32>, head: Pfn, bits: u8) {
+        let g = PageIdx(pages.start).group();
+        let of = pages.start as usize..pages.end as usize;
+        self.entry[of.clone()].fill(head.0);
+        self.hot[of].iter_mut().for_each(|h| *h = bits | pte::PRESENT | *h & pte::TOUCHED);
+        self.groups[g].used += pages.len() as u16;
+        self.count_parts(g, pages.len() as i16);
+    }
+    /// The pages of a range within a group that map a part of a large folio, in order.
+    pub fn parts(&self, pages: Range<u32>, head: Pfn) -> impl Iterator<Item = PageIdx> + '_ {
+        let g = PageIdx(pages.start).group();
+        let some = if self.groups[g].parts > 0 { pages } else { 0..0 };
         let is_part = move |p: &PageIdx| {
             self.entry[p.0 as usize] == head.0 && self.hot[p.0 as usize] & pte::PRESENT != 0
         };
         some.map(PageIdx).filter(is_part)
     }
-    /// Unmaps a part of a huge folio. Returns how many are left.
-    pub(crate) fn drop_part(&mut self, p: PageIdx) -> u16 {
+    /// Unmaps a part of a large folio.
+    pub(crate) fn drop_part(&mut self, p: PageIdx) {
         self.set_entry(p, Entry::None, 0);
-        let group = &mut self.groups[p.group()];
-        group.parts -= 1;
-        let left = group.parts;
-        self.nr_parted -= u64::from(left == 0);
-        left
+        self.count_parts(p.group(), -1);
     }
-    /// Turns the mappings of parts of a huge folio into those of their frames.
-    pub(crate) fn split_parts(&mut self, g: GroupId, head: Pfn) {
-        let parts: Vec<PageIdx> = self.parts(g, head).collect();
-        debug_assert_eq!(parts.len(), self.groups[g].parts.into(), "{g} and parts of {head}");
-        for p in parts {
-            self.entry[p.0 as usize] = head.0 + (p.0 - g.first().0);
+    /// Turns the mappings of parts of a large folio, whose pages are these, into those of their frames.
+    pub(crate) fn split_parts(&mut self, pages: Range<u32>, head: Pfn) {
+        let parts: Vec<PageIdx> = self.parts(pages.clone(), head).collect();
+        for p in &parts {
+            self.entry[p.0 as usize] = head.0 + (p.0 - pages.start);
         }
-        self.groups[g].parts = 0;
-        self.nr_parted -= 1;
+        self.count_parts(PageIdx(pages.start).group(), -(parts.len() as i16));
+    }
+    fn count_parts(&mut self, g: GroupId, more: i16) {
+        let parts = &mut self.groups[g].parts;
+        let before = std::mem::replace(parts, parts.wrapping_add_signed(more));
+        match (before, *parts) {
+            (0, 1..) => self.nr_parted += 1,
+            (1.., 0) => self.nr_parted -= 1,
+            _ => {}
+        }
+    }
+    /// True if pages within a group hold nothing: neither a mapping nor a swap entry.
+    pub(crate) fn are_none(&self, pages: Range<u32>) -> bool {
+        let of = pages.start as usize..pages.end as usize;
+        let some = |(e, h): (&u32, &u8)| *e != 0 || h & pte::PRESENT != 0;
+        !self.entry[of.clone()].iter().zip(&self.hot[of]).any(some)
     }
     /// Huge folios that are mapped as a whole.
     pub fn nr_huge(&self) -> u64 {
         self.nr_huge
     }
-    /// Huge folios that are mapped in parts.
+    /// Groups in which large folios are mapped by PTEs.
     pub fn nr_parted(&self) -> u64 {
         self.nr_parted
     }
-    /// True if a group maps a huge folio, or parts of one.
+    /// True if a group maps a huge folio, or parts of large ones.
     #[inline]
     pub(crate) fn has_huge(&self, g: GroupId) -> bool {
         self.nr_huge + self.nr_parted > 0 && (self.groups[g].huge || self.groups[g].parts > 0)

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 
 use mmsim_core::base::vmstat::VmEvent;
+use mmsim_core::config::thp::SIZES;
+use mmsim_core::memory::SizeEvent;
 
 use super::expand::{Plan, label};
 use super::raw::{Entry, Node, Sources, Table, Value};
@@ -191,7 +193,9 @@ pub(super) fn retain_asked(sources: &Sources, doc: &mut Table, known: &Known) ->
 
 /// The first part of a figure that no report can have.
 pub(super) fn no_figure(figure: &str) -> Option<&str> {
-    let counted = |name: &str| VmEvent::named(name).is_some() || GAUGES.contains(&name);
+    let counted = |name: &str| {
+        VmEvent::named(name).is_some() || GAUGES.contains(&name) || SizeEvent::is_named(name)
+    };
     let first = |part: &str| PARTS.contains(&part.split(['.', '[']).next().unwrap_or_default());
     figure.split('+').map(str::trim).find(|part| !counted(part) && !first(part))
 }
@@ -199,7 +203,8 @@ pub(super) fn no_figure(figure: &str) -> Option<&str> {
 /// Allowed beginnings of a figure's path.
 pub(super) fn figures() -> Vec<&'static str> {
     let counters = VmEvent::ALL.iter().map(|e| e.name());
-    PARTS.iter().copied().chain(counters).chain(GAUGES.iter().copied()).collect()
+    let others = SIZES.into_iter().chain(GAUGES.iter().copied());
+    PARTS.iter().copied().chain(counters).chain(others).collect()
 }
 
 fn subject(r: &Reader<'_>, known: &Known) -> Result<Subject, Error> {

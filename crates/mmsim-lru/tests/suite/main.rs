@@ -4,6 +4,7 @@ mod chooser;
 mod classic;
 mod contract;
 mod harness;
+mod large;
 mod mglru;
 mod model;
 mod page_tables;

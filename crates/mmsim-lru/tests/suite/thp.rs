@@ -322,7 +322,7 @@ fn one_huge(policy: Policy, kernel: Kernel) -> (Memory, Box<dyn ReclaimPolicy>, 
     mem.frames.set(head, flag::SWAPBACKED);
     let how = Arrival { kind: ArrivalKind::New, in_fault: Some(true), position: 0 };
     lru.folio_entering(&mut mem, head, None, how);
-    mem.map_huge(page.group(), head);
+    mem.map_large(page, head);
     mem.lru_add(&mut *lru, head, how);
     mem.check();
     (mem, lru, page, head)

@@ -176,6 +176,9 @@ fn of_run(run: &RunReport, scope: &Scope<'_>, options: Options<'_>) -> Vec<Value
     for (name, &value) in gauges.into_iter().flat_map(|g| g.iter()) {
         all.push(("gauge", name.to_string(), value as f64, false));
     }
+    for (name, &value) in scope.sizes.iter() {
+        all.push(("size", name.to_string(), value as f64, true));
+    }
     let p = scope.pressure;
     for (name, value) in [("some_us", p.some_us), ("full_us", p.full_us)] {
         all.push(("pressure", name.to_string(), value as f64, true));

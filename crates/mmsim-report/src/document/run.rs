@@ -69,6 +69,10 @@ pub struct RunReport {
     #[serde(with = "counters")]
     #[schemars(with = "Pairs<Option<u64>>")]
     pub vmstat: Pairs<u64>,
+    /// Counters of each size of anonymous folios that mappings may have or had, such as
+    /// `hugepages-64kB.anon_fault_alloc`.
+    #[serde(default, skip_serializing_if = "Pairs::is_empty")]
+    pub transparent_hugepage: Pairs<u64>,
     /// Gauges at the end.
     pub gauges: Pairs<u64>,
     /// Phases in the order of their ends.
@@ -417,6 +421,7 @@ impl RunReport {
             records: result.records,
             throughput: Throughput::new(result.records, result.accesses, result.sim_time),
             vmstat: counters::kept(&result.vmstat, &result.not_kept),
+            transparent_hugepage: result.sizes.iter().cloned().collect(),
             gauges: result.gauges.iter().copied().collect(),
             phases: result.phases.iter().map(|p| PhaseReport::of(p, &result.not_kept)).collect(),
             pressure: PressureReport::new(result.pressure, result.sim_time),
@@ -484,6 +489,7 @@ impl RunReport {
             records: 0,
             throughput: self.throughput,
             vmstat: self.vmstat.clone(),
+            transparent_hugepage: self.transparent_hugepage.clone(),
             gauges: self.gauges.clone(),
             lru_gen: Vec::new(),
             pressure: self.pressure,

@@ -69,6 +69,9 @@ pub struct PhaseReport {
     #[serde(with = "counters")]
     #[schemars(with = "Pairs<Option<u64>>")]
     pub vmstat: Pairs<u64>,
+    /// Changes of the counters of sizes, and their gauges at its end.
+    #[serde(default, skip_serializing_if = "Pairs::is_empty")]
+    pub transparent_hugepage: Pairs<u64>,
     /// Gauges at its end.
     pub gauges: Pairs<u64>,
     /// Generations of every group at its end, oldest first, if the policy has such; with more than
@@ -196,6 +199,7 @@ impl PhaseReport {
             records: p.records,
             throughput: Throughput::new(p.records, p.accesses, time),
             vmstat: counters::kept(&p.vmstat, not_kept),
+            transparent_hugepage: p.sizes.iter().cloned().collect(),
             gauges: p.gauges.iter().copied().collect(),
             lru_gen: p
                 .generations

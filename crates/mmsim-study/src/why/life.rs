@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use mmsim_core::base::id::{PageIdx, Pfn};
 use mmsim_core::base::time::SimTime;
 use mmsim_core::config::Kernel;
+use mmsim_core::config::SMALLEST_ORDER;
 use mmsim_core::machine::Watch;
-use mmsim_core::memory::HUGE_ORDER;
 use mmsim_core::memory::trace::{FaultKind, Observer, ScanOutcome, TraceEvent, ZswapStep};
 use mmsim_why::{Class, Logged, Settings, Told, Verdicts};
 use serde::Serialize;
@@ -69,8 +69,8 @@ fn holds(first: Pfn, order: u8, pfn: Pfn) -> bool {
 /// Observations of some pages.
 struct Seen {
     pages: Vec<SeenPage>,
-    /// The huge page that was allocated last, until it is mapped.
-    huge: Option<Pfn>,
+    /// The large folio that was allocated last, and its order, until it is mapped.
+    large: Option<(Pfn, u8)>,
     names: Functions,
 }
 
@@ -100,17 +100,18 @@ fn lock(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
 impl Observer for Watching {
     fn event(&mut self, now: SimTime, event: &TraceEvent) {
         let mut seen = lock(&self.0);
-        if let TraceEvent::MmPageAlloc { pfn, order: HUGE_ORDER, .. } = event {
-            seen.huge = Some(*pfn);
+        if let TraceEvent::MmPageAlloc { pfn, order: order @ SMALLEST_ORDER.., .. } = event {
+            seen.large = Some((*pfn, *order));
         }
-        let huge = match event {
+        let large = match event {
             TraceEvent::PageFault { pfn: Some(pfn), .. } => {
-                seen.huge.take_if(|first| holds(*first, HUGE_ORDER, *pfn)).is_some()
+                let here = |(first, order): &mut (Pfn, u8)| holds(*first, *order, *pfn);
+                seen.large.take_if(here).map_or(0, |(_, order)| order)
             }
-            _ => false,
+            _ => 0,
         };
         let names = seen.names;
-        seen.pages.iter_mut().for_each(|page| page.event(now, event, huge, names));
+        seen.pages.iter_mut().for_each(|page| page.event(now, event, large, names));
     }
 }
 
@@ -121,8 +122,8 @@ impl SeenPage {
         SeenPage { page, frame, cached: false, last_ns: 0, room, begin, end, left_out: 0 }
     }
 
-    /// `huge`: a fault maps a huge page.
-    fn event(&mut self, now: SimTime, event: &TraceEvent, huge: bool, names: Functions) {
+    /// `order`: a fault maps a folio of that order.
+    fn event(&mut self, now: SimTime, event: &TraceEvent, order: u8, names: Functions) {
         use TraceEvent as E;
         let of_frame = |pfn: &Pfn| Some(*pfn) == self.frame;
         let mine = match event {
@@ -130,7 +131,7 @@ impl SeenPage {
                 self.frame.take_if(|frame| holds(*pfn, *order, *frame));
                 false
             }
-            E::PageFault { page, .. } if huge => page.group() == self.page.group(),
+            E::PageFault { page, .. } if order > 0 => page.0 >> order == self.page.0 >> order,
             E::PageFault { pfn: Some(pfn), .. } if self.cached => of_frame(pfn),
             E::MmLruActivate { pfn }
             | E::SimDeactivate { pfn }
@@ -348,7 +349,7 @@ fn seen(
 ) -> Result<Vec<SeenPage>, RunError> {
     let names = Functions::of(spec);
     let pages = pages.iter().map(|&page| SeenPage::new(page, most)).collect();
-    let seen = Arc::new(Mutex::new(Seen { pages, huge: None, names }));
+    let seen = Arc::new(Mutex::new(Seen { pages, large: None, names }));
     let watch = |_: usize, machine: &Machine| {
         watch(machine).with_observer(Box::new(Watching(seen.clone())))
     };

@@ -49,8 +49,8 @@ pub(in crate::machine) struct Fault {
     pub major: bool,
     /// It was tried anew without the lock of its address space.
     pub retried: bool,
-    /// The allocation of a huge page for it failed.
-    pub fell_back: bool,
+    /// Allocations of folios of this order and above failed for it.
+    pub below: u8,
     /// The thread has a note of it, to be taken off at the end, since it waited.
     pub noted: bool,
 }

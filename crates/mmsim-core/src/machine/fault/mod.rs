@@ -15,6 +15,7 @@ pub(in crate::machine) mod touch;
 
 use crate::base::id::{PageIdx, Pfn, ThreadId, VmaId};
 use crate::base::vmstat::VmEvent;
+use crate::config::HUGE_ORDER;
 use crate::machine::Machine;
 use crate::machine::cpu::thread::{Fault, FaultDone, Wait};
 use crate::machine::fault::touch::{Outcome, Touch, Undone};
@@ -58,7 +59,7 @@ impl Machine {
                     write: touch.write,
                     major: false,
                     retried: false,
-                    fell_back: false,
+                    below: HUGE_ORDER + 1,
                     noted: false,
                 }
             }
@@ -83,15 +84,8 @@ impl Machine {
             if self.mem.virt.spaces.vma(vma).kind == VmaKind::HugeTlb {
                 return Ok(self.hugetlb_fault(page, write));
             }
-            let fell_back = self.work.threads[tid].fault.is_some_and(|f| f.fell_back);
-            if write && !fell_back && self.wants_huge(touch.page, vma) {
-                if self.huge_fault(touch)? {
-                    return Ok(FaultKind::ZeroFill);
-                }
-                // If it waits for the small page, it does not ask again.
-                if let Some(f) = &mut self.work.threads[tid].fault {
-                    f.fell_back = true;
-                }
+            if write && self.huge_fault(touch)? {
+                return Ok(FaultKind::ZeroFill);
             }
             let t = self.alloc_table(tid).frame()?;
             self.mem.set_table(g, t);
@@ -100,7 +94,7 @@ impl Machine {
             Entry::Frame(folio) => self.write_fault(tid, page, folio, vma),
             Entry::Swap(slot) => self.swap_fault(tid, page, slot, vma, write),
             Entry::None | Entry::Zero => match self.mem.virt.spaces.vma(vma).kind {
-                VmaKind::Anon => self.anon_fault(tid, page, vma, write),
+                VmaKind::Anon => self.anon_fault(touch),
                 VmaKind::HugeTlb => unreachable!("{page} has a page table"),
                 VmaKind::Shmem { file, offset } => {
                     let start = self.mem.virt.spaces.vma(vma).start;
@@ -198,13 +192,8 @@ impl Machine {
         Arrival { kind, in_fault, position: 0 }
     }
 
-    fn anon_fault(
-        &mut self,
-        tid: ThreadId,
-        page: PageIdx,
-        vma: VmaId,
-        write: bool,
-    ) -> Outcome<FaultKind> {
+    fn anon_fault(&mut self, touch: Touch) -> Outcome<FaultKind> {
+        let Touch { tid, page, vma, write, .. } = touch;
         if !write {
             self.mem.acting.now += self.mem.given.cost.t_minor_map;
             self.mem.virt.pages.set_entry(page, Entry::Zero, pte::ACCESSED);
@@ -212,7 +201,9 @@ impl Machine {
             self.mem.virt.spaces[space].zero_faults += 1;
             return Ok(FaultKind::ZeroPage);
         }
-        self.new_anon(tid, page, vma)?;
+        if !self.large_fault(touch)? {
+            self.new_anon(tid, page, vma)?;
+        }
         Ok(FaultKind::ZeroFill)
     }
 

@@ -1,34 +1,36 @@
-//! Faults that make a transparent huge page.
+//! Faults that make a large folio of anonymous memory.
 //!
-//! A write to anonymous memory whose page table does not exist yet may take a whole block of 2 MiB
-//! instead of a page, if the mapping is allowed to and covers all of it. How much that is worth is
-//! a matter of the mapping's advice and of `transparent_hugepage/defrag`. The near node is tried
-//! first and only compacted; if the request may reclaim at all, it is made a second time with all
-//! nodes and with reclaim. What fails falls back on a single page.
+//! A write to anonymous memory may take a block of several pages instead of one, if a size is allowed
+//! to the mapping, which covers all of the block, and nothing is there yet. A huge page of 2 MiB is
+//! tried where there is no page table; smaller sizes where the PTEs of the aligned pages around hold
+//! nothing, the largest first. How much a size is worth is a matter of the mapping's advice and of
+//! `transparent_hugepage/defrag`. For a huge page the near node is tried first and only compacted; if
+//! the request may reclaim at all, it is made a second time with all nodes and with reclaim. What fails
+//! falls back on the next size, and at last on a single page.
 //!
 //! Source: Linux 6.12 mm/huge_memory.c (`do_huge_pmd_anonymous_page`, `vma_thp_gfp_mask`),
-//! mm/mempolicy.c (`alloc_pages_mpol`), mm/memory.c (`create_huge_pmd`). Left out: the huge zero page
-//! (a read maps the small one, and installs the page table with which the chance is gone); khugepaged;
-//! folios of orders in between; what kernels before 6.12 did differently. A thread that had to wait
-//! makes both requests anew.
+//! mm/mempolicy.c (`alloc_pages_mpol`), mm/memory.c (`create_huge_pmd`, `alloc_anon_folio`). Left out:
+//! the huge zero page (a read maps the small one, and installs the page table with which the chance is
+//! gone); khugepaged; what kernels before 6.12 did differently. A thread that had to wait makes the
+//! request anew that it waited in.
 //!
 //! A group that is full is reclaimed from for the whole block, if the request may reclaim at all
-//! (mm/memcontrol.c, `try_charge_memcg`). No process is killed for want of a huge page.
+//! (mm/memcontrol.c, `try_charge_memcg`).
 
-use crate::base::id::{GROUP_PAGES, PageIdx, ThreadId, VmaId};
+use crate::base::id::{PageIdx, ThreadId, VmaId};
 use crate::base::migratetype::Migratetype;
 use crate::base::vmstat::VmEvent;
-use crate::config::{Thp, ThpDefrag, ZoneKind};
+use crate::config::{HUGE_ORDER, Orders, ThpDefrag, ZoneKind};
 use crate::machine::Machine;
 use crate::machine::fault::touch::{Outcome, Touch};
 use crate::machine::reclaim::alloc::AllocOutcome;
-use crate::memory::HUGE_ORDER;
+use crate::memory::{SizeEvent, aligned};
 use crate::phys::frames::{FrameKind, flag};
 use crate::phys::gfp::{AllocRequest, GFP_TRANSHUGE_LIGHT, GfpFlags};
 use crate::policy::{Arrival, ArrivalKind};
 use crate::virt::space::VmaKind;
 
-/// Flags for the allocation of a huge page (`vma_thp_gfp_mask`).
+/// Flags for the allocation of a large folio (`vma_thp_gfp_mask`).
 fn gfp(defrag: ThpDefrag, advised: bool) -> GfpFlags {
     let light = GFP_TRANSHUGE_LIGHT;
     let (direct, kswapd) = (GfpFlags::DIRECT_RECLAIM, GfpFlags::KSWAPD_RECLAIM);
@@ -43,38 +45,50 @@ fn gfp(defrag: ThpDefrag, advised: bool) -> GfpFlags {
 }
 
 impl Machine {
-    /// True if a mapping may have a huge page where this page lies; there is no page table.
-    pub(in crate::machine) fn wants_huge(&self, page: PageIdx, vma: VmaId) -> bool {
-        let first = page.group().first();
+    /// Orders of folios that a write to a page may take, as far as its mapping goes and they have not
+    /// failed already.
+    #[inline]
+    fn orders_at(&self, tid: ThreadId, vma: VmaId) -> Orders {
         let v = self.mem.virt.spaces.vma(vma);
-        let allowed = match (self.mem.given.vm.thp, v.huge) {
-            (Thp::Never, _) | (_, Some(false)) => false,
-            (Thp::Always, _) | (Thp::Madvise, Some(true)) => true,
-            (Thp::Madvise, None) => false,
-        };
-        allowed && v.kind == VmaKind::Anon && v.start <= first && first.0 + GROUP_PAGES <= v.end().0
+        let below = self.work.threads[tid].fault.map_or(HUGE_ORDER + 1, |f| f.below);
+        match v.kind {
+            VmaKind::Anon => self.mem.given.vm.orders(v.huge).below(below),
+            _ => Orders::default(),
+        }
     }
 
-    /// A block for a huge page, charged to the thread's group.
-    fn alloc_huge(&mut self, tid: ThreadId, vma: VmaId) -> AllocOutcome {
+    /// True if the aligned pages around a page are all of its mapping.
+    fn is_suitable(&self, page: PageIdx, vma: VmaId, order: u8) -> bool {
+        let (v, pages) = (self.mem.virt.spaces.vma(vma), aligned(page, order));
+        v.start.0 <= pages.start && pages.end <= v.end().0
+    }
+
+    /// A block for a large folio, charged to the thread's group.
+    fn alloc_large(&mut self, tid: ThreadId, vma: VmaId, order: u8) -> AllocOutcome {
         let advised = self.mem.virt.spaces.vma(vma).huge == Some(true);
         let flags = gfp(self.mem.given.vm.thp_defrag, advised);
         let request = |flags| AllocRequest {
-            order: HUGE_ORDER,
+            order,
             migratetype: Migratetype::Movable,
             highest: ZoneKind::Movable,
             flags,
         };
-        let near = request(flags.with(GfpFlags::THISNODE).with(GfpFlags::NORETRY));
-        let mut got = self.alloc_block(tid, &near);
-        if got == AllocOutcome::Failed && !flags.atomic() {
+        let mut got = AllocOutcome::Failed;
+        if order == HUGE_ORDER {
+            let near = flags.with(GfpFlags::THISNODE).with(GfpFlags::NORETRY);
+            got = self.alloc_block(tid, &request(near));
+        }
+        if got == AllocOutcome::Failed && (order < HUGE_ORDER || !flags.atomic()) {
             got = self.alloc_block(tid, &request(flags));
         }
         let AllocOutcome::Frame(head) = got else { return got };
-        let (memcg, pages) = (self.work.threads[tid].memcg, GROUP_PAGES.into());
+        let (memcg, pages) = (self.work.threads[tid].memcg, 1 << order);
         if self.reclaim_for_limit(tid, memcg, pages, flags).is_err() {
-            self.mem.free_block(head, HUGE_ORDER);
-            self.mem.count(VmEvent::ThpFaultFallbackCharge, 1);
+            self.mem.free_block(head, order);
+            self.mem.count_size(order, SizeEvent::AnonFaultFallbackCharge, 1);
+            if order == HUGE_ORDER {
+                self.mem.count(VmEvent::ThpFaultFallbackCharge, 1);
+            }
             return AllocOutcome::Failed;
         }
         self.mem.frames.set_memcg(head, memcg);
@@ -82,29 +96,69 @@ impl Machine {
         got
     }
 
-    /// A write to a page that may be part of a huge one. True: the page is there, and 511 others.
-    /// False: there is no block, and a single page has to do.
+    /// A write to a page without a page table, which may be part of a huge page. True: the page is
+    /// there, and 511 others. False: something smaller has to do.
     pub(in crate::machine) fn huge_fault(&mut self, touch: Touch) -> Outcome<bool> {
+        let Touch { tid, page, vma, .. } = touch;
+        if !self.orders_at(tid, vma).has(HUGE_ORDER) || !self.is_suitable(page, vma, HUGE_ORDER) {
+            return Ok(false);
+        }
+        self.fault_of_order(touch, HUGE_ORDER)
+    }
+
+    /// A write to a page that nothing is mapped in, which may be part of a large folio. True: the
+    /// page is there, and others around it. False: a single page has to do.
+    pub(in crate::machine) fn large_fault(&mut self, touch: Touch) -> Outcome<bool> {
+        let Touch { tid, page, vma, .. } = touch;
+        let orders = self.orders_at(tid, vma).below(HUGE_ORDER);
+        if orders.is_empty() {
+            return Ok(false);
+        }
+        let fits = |&order: &u8| {
+            self.is_suitable(page, vma, order) && self.mem.virt.pages.are_none(aligned(page, order))
+        };
+        let orders: Vec<u8> = orders.descending().filter(fits).collect();
+        for order in orders {
+            if self.fault_of_order(touch, order)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Makes a folio of an order around a page. False: there is none, and this fault does not ask
+    /// for the order again.
+    fn fault_of_order(&mut self, touch: Touch, order: u8) -> Outcome<bool> {
         let Touch { tid, page, vma, memcg, .. } = touch;
-        let head = match self.alloc_huge(tid, vma) {
+        let head = match self.alloc_large(tid, vma, order) {
             AllocOutcome::Failed => {
-                self.mem.count_in(memcg, VmEvent::ThpFaultFallback, 1);
+                self.mem.count_size(order, SizeEvent::AnonFaultFallback, 1);
+                if order == HUGE_ORDER {
+                    self.mem.count_in(memcg, VmEvent::ThpFaultFallback, 1);
+                }
+                // If it waits for something smaller, it does not ask again.
+                if let Some(f) = &mut self.work.threads[tid].fault {
+                    f.below = order;
+                }
                 return Ok(false);
             }
             other => other.frame()?,
         };
-        // For the day when the folio is split.
-        let table = self.alloc_table(tid).frame().inspect_err(|_| {
-            self.mem.memcgs.uncharge(self.mem.frames.memcg(head), GROUP_PAGES.into());
-            self.mem.free_block(head, HUGE_ORDER);
-        })?;
+        let nr = 1u64 << order;
+        if self.mem.virt.pages.group(page.group()).table.is_none() {
+            // For the day when the folio is split.
+            let table = self.alloc_table(tid).frame().inspect_err(|_| {
+                self.mem.memcgs.uncharge(self.mem.frames.memcg(head), nr);
+                self.mem.free_block(head, order);
+            })?;
+            self.mem.set_table(page.group(), table);
+        }
         let mem = &mut self.mem;
-        mem.set_table(page.group(), table);
         // Clearing a page takes about as long as copying one.
         mem.charge(mem.given.cost.t_minor_anon);
-        mem.charge(mem.given.cost.t_copy_page * u64::from(GROUP_PAGES - 1));
+        mem.charge(mem.given.cost.t_copy_page * (nr - 1));
         let flags = mem.virt.spaces.vma(vma).flags_at(page);
-        mem.frames.reset_block(head, FrameKind::Anon, HUGE_ORDER, Migratetype::Unmovable);
+        mem.frames.reset_block(head, FrameKind::Anon, order, Migratetype::Unmovable);
         mem.frames.set(head, flag::SWAPBACKED);
         if flags.locked {
             mem.mlock(head);
@@ -112,9 +166,12 @@ impl Machine {
         let in_fault = Some(flags.recency(mem.ignores_random()));
         let how = Arrival { kind: ArrivalKind::New, in_fault, position: 0 };
         self.policies.lru.folio_entering(mem, head, None, how);
-        mem.map_huge(page.group(), head);
+        mem.map_large(page, head);
         mem.lru_add(&mut *self.policies.lru, head, how);
-        mem.count_in(memcg, VmEvent::ThpFaultAlloc, 1);
+        mem.count_size(order, SizeEvent::AnonFaultAlloc, 1);
+        if order == HUGE_ORDER {
+            mem.count_in(memcg, VmEvent::ThpFaultAlloc, 1);
+        }
         Ok(true)
     }
 }

@@ -13,7 +13,7 @@ use crate::machine::watch::result::{
     TaskResult, ThreadResult,
 };
 use crate::machine::watch::swaps::SwapArea;
-use crate::memory::Life;
+use crate::memory::{Life, SizeStats};
 
 /// Totals when the last phase ended.
 #[derive(Clone, Default)]
@@ -22,6 +22,7 @@ pub(in crate::machine) struct Mark {
     pub(in crate::machine) accesses: u64,
     pub(in crate::machine) records: u64,
     pub(in crate::machine) vmstat: VmStat,
+    pub(in crate::machine) sizes: SizeStats,
     pub(in crate::machine) pressure: Pressure,
     pub(in crate::machine) latency: [Histogram; 3],
 }
@@ -130,6 +131,7 @@ impl Machine {
             accesses,
             records,
             vmstat,
+            sizes: self.mem.stats.sizes.clone(),
             pressure: self.sched.psi.total(now),
             latency: self.record.latency.clone(),
         }
@@ -163,11 +165,17 @@ impl Machine {
             accesses: end.accesses - m.accesses,
             records: end.records - m.records,
             vmstat: end.vmstat.since(&m.vmstat),
+            sizes: self.named_sizes(&end.sizes.since(&m.sizes)),
             gauges: self.gauges(),
             generations: self.generations_at_end_of(of),
             pressure: PsiMeter::between(m.pressure, end.pressure),
             latency: Latencies { minor_fault: l[0], major_fault: l[1], direct_reclaim: l[2] },
         });
+    }
+
+    /// Counters by size, of the sizes that mappings may have or had.
+    fn named_sizes(&self, sizes: &SizeStats) -> Vec<(String, u64)> {
+        sizes.named(self.mem.given.vm.orders(Some(true)))
     }
 
     /// Results of a task from the start until now, which is set as their beginning.
@@ -226,6 +234,7 @@ impl Machine {
             accesses: end.accesses,
             records: end.records,
             vmstat: end.vmstat,
+            sizes: self.named_sizes(&end.sizes),
             gauges: self.gauges(),
             phases: std::mem::take(&mut self.record.phases),
             pressure: end.pressure,

@@ -6,8 +6,8 @@
 //! policy can evict, or need not fetch again, has number 0.
 
 use crate::base::id::{GROUP_PAGES, PageIdx};
-use crate::memory::Memory;
 use crate::memory::trace::FaultKind;
+use crate::memory::{Memory, aligned};
 use crate::phys::frames::{FolioId, FrameKind, flag};
 use crate::virt::pages::{Entry, pte};
 
@@ -77,10 +77,9 @@ impl Contents {
     /// A fault is resolved: what it made is new.
     pub(in crate::machine) fn made(&mut self, mem: &Memory, page: PageIdx, kind: FaultKind) {
         if matches!(kind, FaultKind::ZeroFill | FaultKind::Cow) {
-            match mem.virt.pages.group(page.group()).huge {
-                true => self.renew(page.group().first(), GROUP_PAGES),
-                false => self.renew(page, 1),
-            }
+            let order = mem.large_at(page).map_or(0, |folio| mem.frames.order(folio));
+            let pages = aligned(page, order);
+            self.renew(PageIdx(pages.start), pages.len() as u32);
         }
     }
 }

@@ -12,7 +12,6 @@ use crate::machine::MOST_RECORDED;
 use crate::machine::cpu::thread::FaultDone;
 use crate::memory::Memory;
 use crate::memory::trace::{TraceEvent, TraceKind};
-use crate::virt::pages::Entry;
 
 /// Results of a run in the making. No decision reads them.
 pub(in crate::machine) struct Recorder {
@@ -128,9 +127,6 @@ impl Recorder {
 #[inline(never)]
 fn tell_of_fault(mem: &mut Memory, thread: ThreadId, done: &FaultDone) {
     let &FaultDone { page, write, kind, major, .. } = done;
-    let pfn = match mem.virt.pages.entry(page) {
-        Entry::Frame(pfn) => Some(pfn),
-        _ => None,
-    };
+    let pfn = mem.frame_of(page);
     mem.emit(|| TraceEvent::PageFault { thread, page, write, kind, major, pfn });
 }

@@ -297,6 +297,9 @@ pub struct PhaseResult {
     pub records: u64,
     /// Counter changes.
     pub vmstat: VmStat,
+    /// Counters of each size of anonymous folios that mappings may have or had, by
+    /// `hugepages-64kB.anon_fault_alloc` and such names; changes, and gauges at its end.
+    pub sizes: Vec<(String, u64)>,
     /// Gauges at its end (`nr_free_pages`, `nr_inactive_anon`, ...).
     pub gauges: Vec<(&'static str, u64)>,
     /// Generations of each group on each node at its end, oldest first; none if the policy has
@@ -321,6 +324,7 @@ impl PhaseResult {
             accesses: 0,
             records: 0,
             vmstat: VmStat::default(),
+            sizes: Vec::new(),
             gauges: Vec::new(),
             generations: Vec::new(),
             pressure: Pressure::default(),
@@ -439,6 +443,9 @@ pub struct RunResult {
     pub records: u64,
     /// Counters.
     pub vmstat: VmStat,
+    /// Counters of each size of anonymous folios that mappings may have or had, by
+    /// `hugepages-64kB.anon_fault_alloc` and such names; sums of what happened, and gauges.
+    pub sizes: Vec<(String, u64)>,
     /// Gauges at the end.
     pub gauges: Vec<(&'static str, u64)>,
     /// Phases, in order of their ends.

@@ -12,7 +12,7 @@ use crate::base::id::{Idx, IndexVec, MemcgId, NodeId, Pfn, ZoneId};
 use crate::base::migratetype::{Migratetype, NR_MIGRATETYPES};
 use crate::base::time::SimTime;
 use crate::base::vmstat::{VmEvent, VmStat};
-use crate::config::ZoneKind;
+use crate::config::{HUGE_ORDER, ZoneKind};
 use crate::machine::Machine;
 use crate::machine::watch::result::Pressure;
 pub use crate::machine::watch::swaps::SwapArea;
@@ -66,7 +66,7 @@ struct Listed {
 }
 
 impl PageCounts {
-    /// Counts one frame in use; for a huge folio all of its frames with the first.
+    /// Counts one frame in use; for a large folio all of its frames with the first.
     /// `mapped`: pages of it that are mapped. `lists`: what the policy says of it.
     fn count(&mut self, kind: FrameKind, bits: u32, mapped: u64, lists: Listed) {
         let has = |flag: u32| bits & flag != 0;
@@ -95,7 +95,7 @@ impl PageCounts {
                 self.isolated[usize::from(file_lru)] += u64::from(has(flag::ISOLATED)) * pages;
                 self.file += u64::from(file);
                 // A huge folio that is mapped in part is none by this count.
-                let thp = pages > 1 && mapped == pages;
+                let thp = pages == 1 << HUGE_ORDER && mapped == pages;
                 match file {
                     true => self.file_mapped += mapped,
                     false => self.anon_mapped += mapped,

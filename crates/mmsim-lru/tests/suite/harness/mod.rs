@@ -89,8 +89,21 @@ impl Steps {
         self.ops.push(Op::Mmap { region: RegionId(region), pages, kind, flags, at: None });
         self
     }
+    /// Maps anonymous memory from a virtual page on.
+    pub(crate) fn map_at(mut self, region: u16, pages: u32, at: u64) -> Steps {
+        let (kind, flags, at) = (MapKind::Anon, VmaFlags::default(), Some(at));
+        self.ops.push(Op::Mmap { region: RegionId(region), pages, kind, flags, at });
+        self
+    }
     pub(crate) fn unmap(mut self, region: u16) -> Steps {
         self.ops.push(Op::Munmap { region: RegionId(region) });
+        self
+    }
+    /// Reads consecutive pages.
+    pub(crate) fn read(mut self, region: u16, pages: std::ops::Range<u32>) -> Steps {
+        let count = pages.end - pages.start;
+        let run = Run { region: RegionId(region), write: false, first: pages.start, count };
+        self.ops.push(Op::Access(run));
         self
     }
     /// Writes to consecutive pages.

@@ -1,0 +1,324 @@
+//! Large folios by hand: which size a fault takes, what it weighs, what is left of it.
+
+use crate::harness::memory::small_machine;
+use crate::harness::{Policy, Ran, Steps, all_policies, run_watched};
+use mmsim_core::base::id::{GroupId, MemcgId, PageIdx};
+use mmsim_core::base::vmstat::VmEvent;
+use mmsim_core::config::{
+    Kernel, MachineConfig, MemcgConfig, SMALLEST_ORDER, Thp, ThpDefrag, ThpSize,
+};
+use mmsim_core::machine::Watch;
+use mmsim_core::memory::SizeEvent;
+use mmsim_core::virt::pages::{Entry, Owner};
+use mmsim_core::workload::Advice;
+use proptest::prelude::*;
+
+const FRAMES: u32 = 4096;
+
+/// A machine where folios of some orders are made for all mappings.
+fn machine(kernel: Kernel, orders: &[u8]) -> MachineConfig {
+    let mut m = small_machine(FRAMES, 8192, 0);
+    m.kernel = kernel;
+    m.vm.thp = Thp::Never;
+    m.vm.thp_defrag = ThpDefrag::Madvise;
+    for &order in orders {
+        *size(&mut m, order) = ThpSize::Always;
+    }
+    m.nodes[0].zones[0].watermarks = Some([30, 40, 60]);
+    m
+}
+
+fn size(m: &mut MachineConfig, order: u8) -> &mut ThpSize {
+    match order {
+        2 => &mut m.vm.size_16,
+        3 => &mut m.vm.size_32,
+        4 => &mut m.vm.size_64,
+        5 => &mut m.vm.size_128,
+        6 => &mut m.vm.size_256,
+        7 => &mut m.vm.size_512,
+        8 => &mut m.vm.size_1024,
+        _ => &mut m.vm.size_2048,
+    }
+}
+
+/// Policies of kernels that have more than one size.
+fn policies() -> impl Iterator<Item = (&'static str, Policy, Kernel)> {
+    all_policies().into_iter().filter(|p| p.2 >= Kernel::V6_12)
+}
+
+fn ran(config: &MachineConfig, policy: Policy, steps: &Steps) -> Ran {
+    let watch = Watch::default().with_check_every(97);
+    let ran = run_watched(config, policy, std::slice::from_ref(steps), watch);
+    ran.machine.mem.check();
+    ran.machine.policy().check(&ran.machine.mem);
+    ran
+}
+
+fn n(r: &Ran, order: u8, event: SizeEvent) -> u64 {
+    r.machine.mem.stats.sizes.get(order, event)
+}
+
+/// Pages of the first page table that are in memory, as runs of the folios that they are in: the first
+/// page and the order.
+fn folios(r: &Ran) -> Vec<(u32, u8)> {
+    let mem = &r.machine.mem;
+    let of_process = |g: &GroupId| matches!(mem.virt.pages.group(*g).owner, Owner::Process(_));
+    let groups = (0..mem.virt.pages.nr_groups() as u32).map(GroupId);
+    let first = groups.into_iter().find(of_process).expect("a process").first();
+    let mut found: Vec<(u32, u8)> = (0..512)
+        .filter_map(|i| match mem.virt.pages.entry(PageIdx(first.0 + i)) {
+            Entry::Frame(f) => Some((i, mem.frames.order(f))),
+            _ => None,
+        })
+        .map(|(i, order)| (i >> order << order, order))
+        .collect();
+    found.dedup();
+    found
+}
+
+/// The example E1: a mapping of the pages 3 to 99 of a page table, and sizes of 16, 32 and 64 KiB.
+#[test]
+fn the_largest_size_that_fits_is_taken() {
+    for (name, policy, kernel) in policies() {
+        let m = machine(kernel, &[2, 3, 4]);
+        let at = |page: u32| page - 3..page - 2;
+        let steps = Steps::new().map_at(0, 97, (1 << 20) + 3).write(0, at(5)).read(0, at(18));
+        let steps = steps.write(0, at(20)).write(0, at(97)).write(0, at(80)).phase();
+        let r = ran(&m, policy, &steps);
+        let large: Vec<(u32, u8)> = folios(&r).into_iter().filter(|f| f.1 > 0).collect();
+        assert_eq!(large, [(4, 2), (20, 2), (80, 4), (96, 2)], "{name}");
+        let made = [2, 3, 4].map(|order| n(&r, order, SizeEvent::AnonFaultAlloc));
+        assert_eq!(made, [3, 0, 1], "{name}");
+        assert_eq!(r.in_phase(0, VmEvent::PgFault), 5, "{name}: four writes and a read");
+        assert_eq!(r.machine.mem.nr_lru_pages(), 28, "{name}");
+        assert_eq!(r.n(VmEvent::ThpFaultAlloc), 0, "{name}: it counts huge pages alone");
+    }
+}
+
+/// Without a block of order 4 a fault takes one of order 3 (the second half of the example E1). Memory
+/// is full of single pages, of which eight of each sixteen are given back; the 200 frames that were
+/// free before are 12 blocks of order 4 at most.
+#[test]
+fn what_cannot_be_had_falls_back_on_the_next_size() {
+    for (name, policy, kernel) in policies() {
+        let mut m = machine(kernel, &[3, 4]);
+        m.vm.thp_defrag = ThpDefrag::Never;
+        let full = Steps::new().map(0, 3900).advise(0, 0..3900, Advice::NoHugePage);
+        let holes = full
+            .write(0, 0..3900)
+            .each(0..240u32, |s, k| s.advise(0, 16 * k..16 * k + 8, Advice::DontNeed));
+        let ask = holes.map(1, 1024).phase().each(0..64u32, |s, k| s.write(1, 16 * k..16 * k + 1));
+        let r = ran(&m, policy, &ask.phase());
+        let [made, fell] = [SizeEvent::AnonFaultAlloc, SizeEvent::AnonFaultFallback]
+            .map(|e| [3, 4].map(|order| n(&r, order, e)));
+        let reclaimed = r.n(VmEvent::PgStealKswapd) > 0;
+        assert!(made[1] <= 12 || reclaimed, "{name}: {made:?}");
+        assert_eq!((made[0], fell), (64 - made[1], [0, 64 - made[1]]), "{name}");
+        assert_eq!(r.in_phase(1, VmEvent::PgFault), 64, "{name}");
+    }
+}
+
+/// The example E2: 64 and 32 KiB, a group of which 10 pages are left, no advice. The group cannot pay
+/// for the larger one, which counts as a fallback too, and pays for the smaller one.
+#[test]
+fn a_group_that_cannot_pay_gets_the_next_size() {
+    for (name, policy, kernel) in policies() {
+        let mut m = machine(kernel, &[3, 4]);
+        m.memcgs = vec![MemcgConfig { max: Some(200), ..MemcgConfig::new("group") }];
+        // 190 pages with the page tables: what is charged is read off a run without the large fault.
+        let fill = |pages: u32| {
+            let steps = Steps::new().in_group(0).map(0, 512).advise(0, 0..512, Advice::NoHugePage);
+            steps.write(0, 0..pages).map(1, 64)
+        };
+        let charged = |r: &Ran| r.machine.mem.memcgs[MemcgId(1)].usage;
+        let before = charged(&ran(&m, policy, &fill(100).phase()));
+        let pages = 100 + (190 - before as u32);
+        let r = ran(&m, policy, &fill(pages).phase().write(1, 0..1).phase());
+        let of = |order| {
+            use SizeEvent::{AnonFaultAlloc, AnonFaultFallback, AnonFaultFallbackCharge};
+            [AnonFaultAlloc, AnonFaultFallback, AnonFaultFallbackCharge].map(|e| n(&r, order, e))
+        };
+        assert_eq!((of(4), of(3)), ([0, 1, 1], [1, 0, 0]), "{name}");
+    }
+}
+
+/// The first half of the example E8: four pages of a folio of 64 KiB are dropped. Its frames stay in
+/// use until reclaim splits it or the last page goes.
+#[test]
+fn a_folio_that_is_dropped_in_part_waits() {
+    for (name, policy, kernel) in policies() {
+        let m = machine(kernel, &[4]);
+        let part = Steps::new().map(0, 64).write(0, 0..1).phase();
+        let part = part.advise(0, 4..8, Advice::DontNeed).phase();
+        let r = ran(&m, policy, &part);
+        assert_eq!(n(&r, 4, SizeEvent::SplitDeferred), 1, "{name}");
+        assert_eq!(n(&r, 4, SizeEvent::NrAnonPartiallyMapped), 1, "{name}");
+        assert_eq!(r.n(VmEvent::ThpDeferredSplitPage), 0, "{name}");
+        assert_eq!(r.in_phase(1, VmEvent::PgFree), 0, "{name}");
+        assert_eq!(r.machine.mem.virt.spaces.anon_mapped, 12, "{name}: rss falls at once");
+        let all = part.advise(0, 0..64, Advice::DontNeed).phase();
+        let r = ran(&m, policy, &all);
+        assert_eq!(r.in_phase(2, VmEvent::PgFree), 16, "{name}");
+        let gone = [SizeEvent::NrAnon, SizeEvent::NrAnonPartiallyMapped, SizeEvent::Split];
+        assert_eq!(gone.map(|e| n(&r, 4, e)), [0, 0, 0], "{name}");
+    }
+}
+
+/// A step of a process with a mapping of 500 pages.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Write(u32),
+    Read(u32),
+    Drop(u32, u32),
+    Cold(u32, u32),
+}
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let run = || (0..500u32, 1..40u32);
+    let act = prop_oneof![
+        6 => (0..500u32).prop_map(Act::Write),
+        1 => (0..500u32).prop_map(Act::Read),
+        2 => run().prop_map(|(p, n)| Act::Drop(p, n)),
+        1 => run().prop_map(|(p, n)| Act::Cold(p, n)),
+    ];
+    prop::collection::vec(act, 1..40)
+}
+
+/// A page by the rules of the kernel: nothing, the zero page, or the folio with this number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Page {
+    Empty,
+    Zero,
+    Of(usize),
+}
+
+/// A mapping of 500 pages without frames, lists or page tables.
+struct Plain {
+    pages: Vec<Page>,
+    /// Orders of folios; none of those that are gone.
+    folios: Vec<Option<u8>>,
+    made: [u64; 10],
+    split: [u64; 10],
+    deferred: [u64; 10],
+}
+
+impl Plain {
+    fn act(&mut self, act: Act, orders: &[u8]) {
+        match act {
+            Act::Write(p) => self.write(p as usize, orders),
+            Act::Read(p) if self.pages[p as usize] == Page::Empty => {
+                self.pages[p as usize] = Page::Zero;
+            }
+            Act::Read(_) => {}
+            Act::Drop(p, n) => self.drop(p as usize, (p + n).min(500) as usize),
+            Act::Cold(p, n) => (p..(p + n).min(500)).for_each(|p| self.make_cold(p as usize)),
+        }
+    }
+
+    fn write(&mut self, p: usize, orders: &[u8]) {
+        if let Page::Of(_) = self.pages[p] {
+            return;
+        }
+        let fits = |order: u8| {
+            let (first, nr) = (p >> order << order, 1 << order);
+            first + nr <= 500 && self.pages[first..first + nr].iter().all(|&p| p == Page::Empty)
+        };
+        let order = orders.iter().copied().filter(|&o| fits(o)).max().unwrap_or(0);
+        let first = p >> order << order;
+        self.folios.push(Some(order));
+        self.pages[first..first + (1 << order)].fill(Page::Of(self.folios.len() - 1));
+        self.made[usize::from(order)] += 1;
+    }
+
+    fn mapped(&self, folio: usize) -> usize {
+        self.pages.iter().filter(|&&p| p == Page::Of(folio)).count()
+    }
+
+    fn drop(&mut self, from: usize, to: usize) {
+        let whole = |this: &Plain, f: usize| this.folios[f].map(|o| this.mapped(f) == 1 << o);
+        let before: Vec<Option<bool>> = (0..self.folios.len()).map(|f| whole(self, f)).collect();
+        self.pages[from..to].fill(Page::Empty);
+        for (f, was_whole) in before.into_iter().enumerate() {
+            let Some(order) = self.folios[f] else { continue };
+            match self.mapped(f) {
+                0 => self.folios[f] = None,
+                left if was_whole == Some(true) && left < 1 << order => {
+                    self.deferred[usize::from(order)] += 1;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn make_cold(&mut self, p: usize) {
+        let Page::Of(f) = self.pages[p] else { return };
+        let order = self.folios[f].expect("it is mapped");
+        if order == 0 {
+            return;
+        }
+        self.split[usize::from(order)] += 1;
+        self.folios[f] = None;
+        for i in 0..self.pages.len() {
+            if self.pages[i] == Page::Of(f) {
+                self.folios.push(Some(0));
+                self.pages[i] = Page::Of(self.folios.len() - 1);
+            }
+        }
+    }
+
+    /// Folios by page and order, and pages charged.
+    fn folios(&self) -> (Vec<(u32, u8)>, u64) {
+        let mut found = Vec::new();
+        for (p, page) in self.pages.iter().enumerate() {
+            if let Page::Of(f) = *page {
+                let order = self.folios[f].expect("it is mapped");
+                found.push(((p >> order << order) as u32, order));
+            }
+        }
+        found.dedup();
+        (found, self.folios.iter().flatten().map(|&order| 1u64 << order).sum())
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Faults, drops and splits in any order leave the folios, counters and charges of a plain model.
+    #[test]
+    fn a_mapping_has_the_folios_of_a_plain_model(
+        acts in acts(),
+        drawn in prop::collection::btree_set(SMALLEST_ORDER..=8, 0..4),
+        which in any::<prop::sample::Index>(),
+    ) {
+        let orders: Vec<u8> = drawn.into_iter().collect();
+        let all: Vec<_> = policies().collect();
+        let (name, policy, kernel) = *which.get(&all);
+        let mut plain = Plain {
+            pages: vec![Page::Empty; 500],
+            folios: Vec::new(),
+            made: [0; 10],
+            split: [0; 10],
+            deferred: [0; 10],
+        };
+        let mut steps = Steps::new().map(0, 500);
+        for &act in &acts {
+            plain.act(act, &orders);
+            steps = match act {
+                Act::Write(p) => steps.write(0, p..p + 1),
+                Act::Read(p) => steps.read(0, p..p + 1),
+                Act::Drop(p, n) => steps.advise(0, p..(p + n).min(500), Advice::DontNeed),
+                Act::Cold(p, n) => steps.advise(0, p..(p + n).min(500), Advice::Cold),
+            };
+        }
+        let r = ran(&machine(kernel, &orders), policy, &steps.phase());
+        let (found, charged) = plain.folios();
+        prop_assert_eq!(folios(&r), found, "{}", name);
+        prop_assert_eq!(r.machine.mem.nr_lru_pages(), charged, "{}", name);
+        for &order in &orders {
+            let own = [&plain.made, &plain.split, &plain.deferred].map(|m| m[usize::from(order)]);
+            use SizeEvent::{AnonFaultAlloc, Split, SplitDeferred};
+            let counted = [AnonFaultAlloc, Split, SplitDeferred].map(|e| n(&r, order, e));
+            prop_assert_eq!(counted, own, "order {} of {}", order, name);
+        }
+    }
+}
