@@ -27,6 +27,7 @@ mod hugetlb;
 mod kernel;
 mod kernel_build;
 mod killer;
+mod large_folios;
 mod life;
 mod limits;
 mod live;

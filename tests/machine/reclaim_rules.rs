@@ -293,7 +293,7 @@ fn memcg_stock_groups() {
 fn deferred_split() {
     let mut c = newest("ramdisk");
     c.vm.thp = mmsim::config::Thp::Always;
-    let ops = [anon(512), write(0, 0, 1), end(0), advise(0, 0, 480, Advice::DontNeed), end(1)];
+    let ops = [anon(512), write(0, 0, 512), end(0), advise(0, 0, 480, Advice::DontNeed), end(1)];
     let names = ["thp_split_page", "thp_deferred_split_page", "pgfree"];
     let [no, yes] =
         both(&c, "deferred-split", ["no", "yes"], &ops).map(|r| phase_counts(&r.phases[1], names));

@@ -2,7 +2,7 @@
 //! come of it. Each says first what is expected, and why.
 
 use crate::support::*;
-use mmsim::base::id::{FileId, NodeId, PageIdx, ZoneId};
+use mmsim::base::id::{FileId, NodeId, ZoneId};
 use mmsim::base::migratetype::Migratetype::{self, Movable, Unmovable};
 use mmsim::base::rules::KernelRules;
 use mmsim::base::settings::Settings as _;
@@ -12,7 +12,6 @@ use mmsim::machine::result::RunResult;
 use mmsim::machine::snapshot::ZoneSnapshot;
 use mmsim::machine::{Machine, TaskConfig, Watch};
 use mmsim::phys::gfp::{GFP_ATOMIC, GFP_KERNEL, GFP_NOWAIT, GfpFlags};
-use mmsim::virt::pages::Entry;
 use mmsim::workload::{Advice, BlockHandle, MapKind, Op, VmaFlags};
 use mmsim_core::policy::ReclaimPolicy;
 use mmsim_lru::mglru::{Mglru, MglruConfig};
@@ -558,31 +557,6 @@ fn limits_count_globally() {
     assert!(yes[0] > 0 && yes[0] == yes[1], "{yes:?}");
 }
 
-/// 1500 pages go out, each second of the first 500 comes back, and these go out again. They take
-/// slots behind the others, or fill the holes once the cluster of the last ones is full.
-#[test]
-fn swap_slots() {
-    let mut c = newest("ramdisk");
-    c.swap.first_mut().expect("it has swap").slots = 8 * 512 - 1;
-    let out = |i, n| advise(0, i, n, Advice::PageOut);
-    let mut ops = vec![anon(1500), write(0, 0, 1500), out(0, 1500)];
-    ops.extend((0..500).step_by(2).map(|i| read(0, i, 1)));
-    ops.extend((0..500).step_by(2).map(|i| out(i, 1)));
-    let [cached, clusters] = ["cached", "clusters-6.18"].map(|v| {
-        let mut m = machine(&ruled(c.clone(), "swap-slots", v), vec![task("t", ops.clone())]);
-        m.run(Watch::default().with_check_every(97));
-        let slots = (0..m.mem.virt.pages.nr_groups() as u32 * 512).filter_map(|p| {
-            match m.mem.virt.pages.entry(PageIdx(p)) {
-                Entry::Swap(slot) => Some(slot.0),
-                _ => None,
-            }
-        });
-        slots.max().expect("pages are in swap")
-    });
-    assert!(cached >= 1700, "{cached}");
-    assert_eq!(clusters, 1535);
-}
-
 /// 62 pages come back under MGLRU of 7.3, in two LRU batches of 31. The last of each is in the swap
 /// cache when it reaches its list, so it starts one generation older than the others.
 #[test]
@@ -674,10 +648,11 @@ fn wbt_one_depth() {
 }
 
 /// Witnesses that stand beside others of their mechanism.
-const ELSEWHERE: [&str; 13] = [
+const ELSEWHERE: [&str; 14] = [
     include_str!("shmem.rs"),
     include_str!("uncached.rs"),
     include_str!("compaction.rs"),
+    include_str!("large_folios.rs"),
     include_str!("mark_rules.rs"),
     include_str!("sysctls.rs"),
     include_str!("reclaim_rules.rs"),

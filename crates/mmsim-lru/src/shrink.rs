@@ -130,7 +130,7 @@ pub fn shrink_folio(
     };
     if pages > 1 {
         stats.scanned -= pages;
-        mem.split_frames(folio);
+        mem.split_to_evict(folio);
         return ShrinkOutcome::Split;
     }
     evict(mem, folio, how, clean_only, stats, shadow)
@@ -525,10 +525,12 @@ pub(crate) fn shrink_others<J: Judge>(
     }
 }
 
-/// The pages of a huge folio that was split.
+/// The pages of a large folio that was split, the first in front.
 #[cold]
 fn split<J: Judge>(j: &mut J, mem: &mut Memory, folio: FolioId, pages: u32, b: &mut Batch<'_>) {
-    for page in (folio.0..folio.0 + pages).map(Pfn) {
+    let descending = mem.given.rules.split_pages_descending;
+    let nth = |i: u32| if descending && i > 0 { pages - i } else { i };
+    for page in (0..pages).map(|i| Pfn(folio.0 + nth(i))) {
         if !mem.is_isolated_page(page) {
             continue;
         }

@@ -420,6 +420,18 @@ settings! {
         deferred_split as "deferred-split": bool = false, "4.5" => true,
             .kernel("deferred_split_huge_page")
             .source("4.5 \"thp: introduce deferred_split_huge_page()\"");
+        /// pages of a large folio that were never written are the zero page when it is split, and their
+        /// frames are free
+        thp_zero_subpages as "thp-zero-subpages": bool = false, "6.12" => true,
+            .kernel("try_to_map_unused_to_zeropage")
+            .source(
+                "6.12 \"mm: remap unused subpages to shared zeropage when splitting isolated thp\"",
+            );
+        /// reclaim goes through the pages of a folio that it split from the last to the second, after
+        /// the first; else in order of address
+        split_pages_descending as "split-pages-descending": bool = false, "6.18" => true,
+            .kernel("lru_add_split_folio")
+            .source("absent in 6.12, present in 6.18, mm/huge_memory.c, __folio_split");
         /// accessed and dirty bits outlast a migration
         migration_keeps_bits as "migration-keeps-bits": bool = false, "6.1" => true,
             .source("6.1 \"mm: remember young/dirty bit for page migrations\"");

@@ -204,7 +204,11 @@ impl Machine {
                 let touch = Touch::by(tid, &self.work.threads[tid], page, id, write);
                 self.fault(touch)?;
                 // The fill is done by the kernel and does not go through the page table.
-                let filled = self.mem.virt.pages.hot(page) & !pte::TOUCHED;
+                let mut filled = self.mem.virt.pages.hot(page) & !pte::TOUCHED;
+                if hot & pte::PRESENT == 0 && self.mem.large_at(page).is_some() {
+                    // It holds zeroes until the process writes it.
+                    filled &= !pte::DIRTY;
+                }
                 self.mem.virt.pages.set_hot(page, filled | hot & pte::TOUCHED);
             }
             if let Entry::Frame(folio) = self.mem.virt.pages.entry(page)

@@ -29,8 +29,9 @@ use crate::policy::ReclaimPolicy;
 use crate::virt::pages::{Entry, pte};
 use std::ops::Range;
 
-/// The bits of a PTE that a write fault installs.
-const WRITTEN: u8 = pte::ACCESSED | pte::DIRTY | pte::WRITABLE;
+/// The bits of the PTEs that a write fault installs. Hardware has all of them dirty; here a page is dirty
+/// once it was written, since the others hold zeroes.
+const NEW: u8 = pte::ACCESSED | pte::WRITABLE;
 
 /// The aligned pages around one that a folio of an order may have.
 pub(crate) fn aligned(page: PageIdx, order: u8) -> Range<u32> {
@@ -64,15 +65,16 @@ impl Memory {
         self.virt.pages.nr_huge() - u64::from(self.kernel.hugetlb.mapped())
     }
 
-    /// Maps a new large folio in pages that hold nothing, as a write to one of them does.
+    /// Maps a new large folio in pages that hold nothing, as a write to one of them does. Its pages hold
+    /// zeroes.
     pub fn map_large(&mut self, page: PageIdx, head: FolioId) {
         let order = self.frames.order(head);
         let pages = aligned(page, order);
         let n = pages.len() as u64;
         self.virt.rmap.add(&mut self.frames, head, PageIdx(pages.start), None);
         match order {
-            HUGE_ORDER => self.virt.pages.set_huge(page.group(), Some(head), WRITTEN),
-            _ => self.virt.pages.map_large(pages, head, WRITTEN),
+            HUGE_ORDER => self.virt.pages.set_huge(page.group(), Some(head), NEW),
+            _ => self.virt.pages.map_large(pages, head, NEW),
         }
         let space = self.space_of(page);
         self.virt.spaces[space].rss_anon += n;
@@ -113,9 +115,9 @@ impl Memory {
 
     /// Makes folios of one page out of a large one that is on no list: for
     /// [`ReclaimPolicy::folio_split`], and for a scan that has isolated it. Each has the flags and the
-    /// group that the large one had, and the accessed and dirty bits of its PTE, which are those of a
-    /// huge one if that is mapped as a whole. Frames whose pages were unmapped before are free then.
-    /// Returns the folios.
+    /// group that the large one had, and the accessed bit of its PTE, which is that of a huge one if
+    /// that is mapped as a whole. Frames whose pages were unmapped before are free then, and from 6.12
+    /// on frames of pages that were never written. Returns the folios.
     ///
     /// # Panics
     /// If the folio is not large, not mapped, or in an LRU batch.
@@ -138,8 +140,14 @@ impl Memory {
         if self.virt.pages.group(g).huge {
             self.virt.pages.map_parts(g);
         }
-        let mapped: Vec<PageIdx> = self.virt.pages.parts(span.clone(), head).collect();
+        let mut mapped: Vec<PageIdx> = self.virt.pages.parts(span.clone(), head).collect();
         self.virt.pages.split_parts(span.clone(), head);
+        if self.given.rules.thp_zero_subpages && bits & flag::MLOCKED == 0 {
+            let (rest, zeroes) =
+                mapped.iter().partition(|&&p| self.virt.pages.hot(p) & pte::DIRTY != 0);
+            mapped = rest;
+            self.map_zeroes(zeroes);
+        }
         self.leave_split_queue(head);
         self.count_size(order, SizeEvent::NrAnon, -1);
         self.count_size(order, SizeEvent::Split, 1);
@@ -167,6 +175,31 @@ impl Memory {
             self.free_frames(unmapped.into_iter());
         }
         mapped.into_iter().map(frame_of).collect()
+    }
+
+    /// The same for a folio that is to be evicted.
+    pub fn split_to_evict(&mut self, head: FolioId) {
+        let pages = self.frames.pages(head);
+        let left = self.split_frames(head).len() as u64;
+        if self.given.rules.thp_zero_subpages && self.has_swap() {
+            // Each page without a user gets a slot, and gives it back where it would be written
+            // (`swap_writeout`).
+            self.count(VmEvent::NrVmscanWrite, pages - left);
+        }
+    }
+
+    /// Maps the zero page instead of pages that hold zeroes.
+    fn map_zeroes(&mut self, pages: Vec<PageIdx>) {
+        let Some(&first) = pages.first() else { return };
+        let space = self.space_of(first);
+        self.virt.spaces[space].rss_anon -= pages.len() as u64;
+        self.virt.spaces.anon_mapped -= pages.len() as u64;
+        for page in pages {
+            self.tell_of_drop(page, 1);
+            self.tell_of_drops(page, 1, "zeroes");
+            let young = self.virt.pages.hot(page) & pte::YOUNG;
+            self.virt.pages.set_entry(page, Entry::Zero, young);
+        }
     }
 
     /// True if a frame is a folio of one page that a scan has isolated: the remainder of a large

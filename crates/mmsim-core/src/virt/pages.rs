@@ -445,14 +445,16 @@ impl Pages {
         group.used = if head.is_some() { GROUP_PAGES as u16 } else { 0 };
     }
     /// Turns the mapping of a huge folio as a whole into one by PTEs: each page has the bits then
-    /// that any of them had, since the hardware keeps one for all.
+    /// that any of them had, since the hardware keeps one for all. The dirty bit stays with the pages
+    /// that were written.
     pub(crate) fn map_parts(&mut self, g: GroupId) {
         debug_assert!(self.groups[g].huge, "{g} is not huge");
         self.groups[g].huge = false;
         self.nr_huge -= 1;
         self.count_parts(g, GROUP_PAGES as i16);
         let first = g.first().0 as usize;
-        let bits = self.hot_of(g).iter().fold(0, |a, &h| a | h) & !pte::TOUCHED;
+        let own = pte::TOUCHED | pte::DIRTY;
+        let bits = self.hot_of(g).iter().fold(0, |a, &h| a | h) & !own;
         self.hot[first..first + GROUP_PAGES as usize].iter_mut().for_each(|h| *h |= bits);
     }
     /// Maps a large folio by PTEs in pages that hold nothing.
@@ -469,7 +471,8 @@ impl Pages {
         let g = PageIdx(pages.start).group();
         let some = if self.groups[g].parts > 0 { pages } else { 0..0 };
         let is_part = move |p: &PageIdx| {
-            self.entry[p.0 as usize] == head.0 && self.hot[p.0 as usize] & pte::PRESENT != 0
+            let mapped = self.hot[p.0 as usize] & (pte::PRESENT | pte::ZERO) == pte::PRESENT;
+            mapped && self.entry[p.0 as usize] == head.0
         };
         some.map(PageIdx).filter(is_part)
     }

@@ -2,13 +2,15 @@
 
 use crate::harness::memory::small_machine;
 use crate::harness::{Policy, Ran, Steps, all_policies, run_watched};
-use mmsim_core::base::id::{GroupId, MemcgId, PageIdx};
+use crate::thp::one_large;
+use mmsim_core::base::id::{GroupId, MemcgId, NodeId, PageIdx};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::config::{
-    Kernel, MachineConfig, MemcgConfig, SMALLEST_ORDER, Thp, ThpDefrag, ThpSize,
+    Kernel, MachineConfig, MemcgConfig, SMALLEST_ORDER, Thp, ThpDefrag, ThpSize, ZoneKind,
 };
 use mmsim_core::machine::Watch;
 use mmsim_core::memory::SizeEvent;
+use mmsim_core::policy::ReclaimRequest;
 use mmsim_core::virt::pages::{Entry, Owner};
 use mmsim_core::workload::Advice;
 use proptest::prelude::*;
@@ -164,6 +166,45 @@ fn a_folio_that_is_dropped_in_part_waits() {
     }
 }
 
+/// The second half of the example E8, whose pages were written: reclaim meets the folio, of which 12
+/// pages are left. It splits it, writes 12 pages, and counts a write of the four without a user.
+#[test]
+fn reclaim_of_a_folio_in_parts_writes_what_is_mapped() {
+    // MGLRU needs more generations than one folio has.
+    for (name, policy, kernel) in policies().filter(|p| p.0.starts_with("classic")) {
+        let (mut mem, mut lru, page, head) = one_large(policy, kernel, 4);
+        let before = mem.stats.vmstat.clone();
+        let vma = mem.virt.spaces.vma_of(&mem.virt.pages, page);
+        mem.zap_pages(&mut *lru, PageIdx(page.0 + 4), 4, vma);
+        mem.references(head, None);
+        let request = ReclaimRequest::direct(NodeId(0), ZoneKind::Movable);
+        for priority in (0..8).rev() {
+            lru.reclaim(&mut mem, &ReclaimRequest { priority, ..request });
+        }
+        let since = mem.stats.vmstat.since(&before);
+        use VmEvent::{NrVmscanWrite, PgFree, PgStealDirect, PswpOut};
+        let counted = [PswpOut, PgStealDirect, NrVmscanWrite, PgFree].map(|e| since[e]);
+        assert_eq!(counted, [12, 12, 16, 16], "{name}");
+        assert_eq!(mem.stats.sizes.get(4, SizeEvent::Split), 1, "{name}");
+        mem.check();
+    }
+}
+
+/// The example E7: of 102 pages of a huge page that were written, 410 are the zero page after a split,
+/// and their frames are free. A locked folio keeps them.
+#[test]
+fn pages_that_were_never_written_are_free_after_a_split() {
+    for (name, policy, kernel) in policies() {
+        let m = machine(kernel, &[9]);
+        let steps = Steps::new().map(0, 512).write(0, 0..102).phase();
+        let r = ran(&m, policy, &steps.advise(0, 0..1, Advice::Cold).phase());
+        assert_eq!([0, 1].map(|p| r.in_phase(p, VmEvent::ThpSplitPage)), [0, 1], "{name}");
+        assert_eq!([0, 1].map(|p| r.in_phase(p, VmEvent::PgFree)), [0, 410], "{name}");
+        assert_eq!(r.machine.mem.virt.spaces.anon_mapped, 102, "{name}");
+        assert_eq!(r.machine.mem.nr_lru_pages(), 102, "{name}");
+    }
+}
+
 /// A step of a process with a mapping of 500 pages.
 #[derive(Clone, Copy, Debug)]
 enum Act {
@@ -195,6 +236,8 @@ enum Page {
 /// A mapping of 500 pages without frames, lists or page tables.
 struct Plain {
     pages: Vec<Page>,
+    /// Pages that were written since their folio was made.
+    written: Vec<bool>,
     /// Orders of folios; none of those that are gone.
     folios: Vec<Option<u8>>,
     made: [u64; 10],
@@ -217,6 +260,7 @@ impl Plain {
 
     fn write(&mut self, p: usize, orders: &[u8]) {
         if let Page::Of(_) = self.pages[p] {
+            self.written[p] = true;
             return;
         }
         let fits = |order: u8| {
@@ -227,6 +271,8 @@ impl Plain {
         let first = p >> order << order;
         self.folios.push(Some(order));
         self.pages[first..first + (1 << order)].fill(Page::Of(self.folios.len() - 1));
+        self.written[first..first + (1 << order)].fill(false);
+        self.written[p] = true;
         self.made[usize::from(order)] += 1;
     }
 
@@ -259,7 +305,11 @@ impl Plain {
         self.split[usize::from(order)] += 1;
         self.folios[f] = None;
         for i in 0..self.pages.len() {
-            if self.pages[i] == Page::Of(f) {
+            if self.pages[i] != Page::Of(f) {
+                continue;
+            }
+            self.pages[i] = Page::Zero;
+            if self.written[i] {
                 self.folios.push(Some(0));
                 self.pages[i] = Page::Of(self.folios.len() - 1);
             }
@@ -295,6 +345,7 @@ proptest! {
         let (name, policy, kernel) = *which.get(&all);
         let mut plain = Plain {
             pages: vec![Page::Empty; 500],
+            written: vec![false; 500],
             folios: Vec::new(),
             made: [0; 10],
             split: [0; 10],

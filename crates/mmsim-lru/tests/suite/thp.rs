@@ -201,7 +201,7 @@ fn any_part_speaks_for_all() {
 #[test]
 fn advice_about_a_part_splits_it() {
     for (a, kernel) in [(Advice::Cold, "cold"), (Advice::Free, "free"), (Advice::PageOut, "out")] {
-        let steps = wanting(0, 1024).write(0, 0..1).write(0, 512..513).advise(0, 10..20, a);
+        let steps = wanting(0, 1024).write(0, 0..1024).advise(0, 10..20, a);
         each(&steps.clone().phase(), |name, r| {
             assert_eq!(r.in_phase(0, VmEvent::ThpSplitPage), 1, "{name} {kernel}");
         });
@@ -305,8 +305,16 @@ fn running_out_of_memory_with_huge_pages() {
     }
 }
 
-/// A memory with one huge folio, mapped by one process, and its policy.
 fn one_huge(policy: Policy, kernel: Kernel) -> (Memory, Box<dyn ReclaimPolicy>, PageIdx, Pfn) {
+    one_large(policy, kernel, 9)
+}
+
+/// A memory with one folio of an order, which its process has filled, and its policy.
+pub(crate) fn one_large(
+    policy: Policy,
+    kernel: Kernel,
+    order: u8,
+) -> (Memory, Box<dyn ReclaimPolicy>, PageIdx, Pfn) {
     let mut mem = Memory::new(&machine(kernel));
     let mut lru = harness::policy(policy, &mut mem);
     let space = mem.virt.spaces.create("process".into(), MemcgId(0));
@@ -315,14 +323,17 @@ fn one_huge(policy: Policy, kernel: Kernel) -> (Memory, Box<dyn ReclaimPolicy>, 
     let page = mem.virt.spaces.vma(vma).start;
     let table = mem.try_alloc(NodeId(0), &AllocRequest::KERNEL, None).expect("memory is empty");
     mem.set_table(page.group(), table);
-    let request = AllocRequest { order: 9, ..AllocRequest::USER };
+    let request = AllocRequest { order, ..AllocRequest::USER };
     let head = mem.try_alloc(NodeId(0), &request, None).expect("memory is empty");
-    mem.memcgs.charge(MemcgId(0), 512);
-    mem.frames.reset_block(head, FrameKind::Anon, 9, Migratetype::Unmovable);
+    mem.memcgs.charge(MemcgId(0), 1 << order);
+    mem.frames.reset_block(head, FrameKind::Anon, order, Migratetype::Unmovable);
     mem.frames.set(head, flag::SWAPBACKED);
     let how = Arrival { kind: ArrivalKind::New, in_fault: Some(true), position: 0 };
     lru.folio_entering(&mut mem, head, None, how);
     mem.map_large(page, head);
+    (page.0..page.0 + (1 << order)).map(PageIdx).for_each(|p| {
+        mem.virt.pages.set_hot(p, mem.virt.pages.hot(p) | pte::DIRTY);
+    });
     mem.lru_add(&mut *lru, head, how);
     mem.check();
     (mem, lru, page, head)

@@ -28,6 +28,7 @@ use crate::memory::{SizeEvent, aligned};
 use crate::phys::frames::{FrameKind, flag};
 use crate::phys::gfp::{AllocRequest, GFP_TRANSHUGE_LIGHT, GfpFlags};
 use crate::policy::{Arrival, ArrivalKind};
+use crate::virt::pages::pte;
 use crate::virt::space::VmaKind;
 
 /// Flags for the allocation of a large folio (`vma_thp_gfp_mask`).
@@ -167,6 +168,7 @@ impl Machine {
         let how = Arrival { kind: ArrivalKind::New, in_fault, position: 0 };
         self.policies.lru.folio_entering(mem, head, None, how);
         mem.map_large(page, head);
+        mem.virt.pages.set_hot(page, mem.virt.pages.hot(page) | pte::DIRTY);
         mem.lru_add(&mut *self.policies.lru, head, how);
         mem.count_size(order, SizeEvent::AnonFaultAlloc, 1);
         if order == HUGE_ORDER {
