@@ -7,8 +7,8 @@
 //! file folio is left to the flusher after it was unmapped. Lazily freed memory is judged like
 //! a file's, needs no slot, and becomes ordinary active memory again if it was written.
 //!
-//! A huge folio is judged as one. When it is to be evicted it is split, and the caller goes through
-//! its pages.
+//! A large folio is judged as one. When it is to be evicted it goes to swap in one piece, or it is split
+//! and the caller goes through its pages.
 //!
 //! Source: Linux 6.12 mm/vmscan.c (`shrink_folio_list`).
 
@@ -93,7 +93,7 @@ pub fn shrink_folio(
     how: Shrinking,
     stats: &mut BatchStats,
     judge: impl FnOnce(&mut Memory, FolioId) -> Judgement,
-    shadow: impl FnOnce(&mut Memory, FolioId) -> Option<Shadow>,
+    mut shadow: impl FnMut(&mut Memory, FolioId) -> Option<Shadow>,
 ) -> ShrinkOutcome {
     let bits = mem.frames.bits(folio);
     if bits & flag::LOCKED != 0 {
@@ -129,6 +129,14 @@ pub fn shrink_folio(
         Judgement::Reclaim => false,
     };
     if pages > 1 {
+        if how.may_writepage && !clean_only && !how.keeps_ready {
+            let whole = mem.evict_whole(folio, how.by, &mut shadow);
+            if whole {
+                stats.pageout += pages;
+                stats.reclaimed += pages;
+                return ShrinkOutcome::Freed;
+            }
+        }
         stats.scanned -= pages;
         mem.split_to_evict(folio);
         return ShrinkOutcome::Split;

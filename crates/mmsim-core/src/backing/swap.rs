@@ -119,8 +119,8 @@ enum ClusterState {
 
 #[derive(Clone, Debug, Default)]
 struct CpuSlots {
-    /// Where the CPU goes on in a cluster, without a cache.
-    next: Option<u32>,
+    /// Where the CPU goes on in a cluster for each order, without a cache.
+    next: [Option<u32>; clusters::ORDERS],
     cache: Vec<u32>,
     freed: Vec<u32>,
 }
@@ -252,6 +252,10 @@ impl Swap {
     #[inline]
     pub(crate) fn is_one_synchronous(&self) -> bool {
         self.only_device().is_some_and(|d| d.config().synchronous)
+    }
+    /// True if there is a device, and all are synchronous.
+    pub(crate) fn all_synchronous(&self) -> bool {
+        !self.areas.is_empty() && self.areas.iter().all(|a| a.device.config().synchronous)
     }
     /// True if a device rotates, so that none is read ahead by address (`nr_rotate_swap`).
     #[inline]

@@ -125,6 +125,9 @@ typed_index!(
 
 /// Pages per group of the global page index, and PTEs per PTE table (x86-64).
 pub const GROUP_PAGES: u32 = 512;
+
+/// log2 of the pages of a huge page, the largest folio: it is mapped instead of a page table.
+pub const HUGE_ORDER: u8 = 9;
 /// Bytes per page.
 pub const PAGE_SIZE: u64 = 4096;
 

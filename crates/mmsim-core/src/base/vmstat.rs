@@ -240,6 +240,14 @@ vm_events! {
     /// Huge pages that were queued to be split, as a part of them is not mapped any more.
     ThpDeferredSplitPage = "thp_deferred_split_page", Blocks, Blocks,
         .within(VmEvent::ThpFaultAlloc, "deferred_split_folio: once for each").younger();
+    /// Mappings of huge pages that became mappings by pages, as they went to swap in one piece.
+    ThpSplitPmd = "thp_split_pmd", Events, Blocks,
+        .after("thp_underused_split_page").younger();
+    /// Huge pages that went to swap in one piece.
+    ThpSwpout = "thp_swpout", Blocks, Blocks,
+        .after("thp_zero_page_alloc_failed").memory_stat_after("thp_collapse_alloc").younger();
+    /// Huge pages that were split, since there were no slots for them in one piece.
+    ThpSwpoutFallback = "thp_swpout_fallback", Blocks, Blocks, .memory_stat().younger();
     /// Evicted anonymous pages that were wanted again.
     WorkingsetRefaultAnon = "workingset_refault_anon", Pages, Pages,
         .after("workingset_nodes").memory_stat_after("slab").shadows().groups().series().bench(11);

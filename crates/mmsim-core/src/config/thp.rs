@@ -4,10 +4,9 @@
 //! "mm: thp: introduce multi-size THP sysfs interface".
 
 use super::VmSysctl;
+pub use crate::base::id::HUGE_ORDER;
 use crate::words;
 
-/// log2 of the pages of a huge page, the largest folio.
-pub const HUGE_ORDER: u8 = 9;
 /// log2 of the pages of the smallest large folio of anonymous memory.
 pub const SMALLEST_ORDER: u8 = 2;
 

@@ -230,7 +230,7 @@ impl Memory {
         if self.frames.kind(folio) == FrameKind::Anon {
             let memcg = self.frames.memcg(folio);
             self.count_in(memcg, VmEvent::PswpOut, 1);
-            self.tell_of_swap_out(folio);
+            self.tell_of_swap_out(self.frames.slot(folio));
             self.acting.now += self.given.cost.t_swap_submit;
             let slot = self.frames.slot(folio);
             let swap = self.swap.as_mut().expect("the folio has a slot");

@@ -24,6 +24,7 @@ mod invalidate;
 mod journal;
 mod kernel;
 mod large;
+mod large_swap;
 mod layout;
 mod lazyfree;
 mod lru;

@@ -55,6 +55,10 @@ size_events! {
     AnonFaultFallback = "anon_fault_fallback";
     /// Faults that took a smaller one since their group could not pay.
     AnonFaultFallbackCharge = "anon_fault_fallback_charge";
+    /// Folios that went to swap in one piece.
+    Swpout = "swpout";
+    /// Folios that were split since there were no slots for them in one piece.
+    SwpoutFallback = "swpout_fallback";
     /// Folios that were split into pages.
     Split = "split";
     /// Folios that were queued to be split, since a part of them was unmapped.

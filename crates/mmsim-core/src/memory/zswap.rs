@@ -90,7 +90,7 @@ impl Memory {
         self.frames.clear(folio, flag::DIRTY);
         self.count(VmEvent::NrVmscanWrite, 1);
         self.emit(|| TraceEvent::MmVmscanWriteFolio { pfn: folio, file: false });
-        self.tell_of_swap_out(folio);
+        self.tell_of_swap_out(self.frames.slot(folio));
     }
 
     /// Stores a folio in zswap. False: it has to go to the device, and no older copy of it is left.

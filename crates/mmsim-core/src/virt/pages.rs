@@ -489,6 +489,16 @@ impl Pages {
         }
         self.count_parts(PageIdx(pages.start).group(), -(parts.len() as i16));
     }
+    /// Makes swap entries of slots in a row of all pages of a large folio that is mapped by PTEs.
+    pub(crate) fn swap_out_parts(&mut self, pages: Range<u32>, first: SwapSlot) {
+        let g = PageIdx(pages.start).group();
+        for (p, i) in pages.clone().zip(0..) {
+            let p = p as usize;
+            self.hot[p] = pte::EXCLUSIVE | self.hot[p] & pte::TOUCHED;
+            self.entry[p] = (first.0 + i) | TAG;
+        }
+        self.count_parts(g, -(pages.len() as i16));
+    }
     fn count_parts(&mut self, g: GroupId, more: i16) {
         let parts = &mut self.groups[g].parts;
         let before = std::mem::replace(parts, parts.wrapping_add_signed(more));

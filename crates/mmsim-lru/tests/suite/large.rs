@@ -2,15 +2,15 @@
 
 use crate::harness::memory::small_machine;
 use crate::harness::{Policy, Ran, Steps, all_policies, run_watched};
-use crate::thp::one_large;
-use mmsim_core::base::id::{GroupId, MemcgId, NodeId, PageIdx};
-use mmsim_core::base::vmstat::VmEvent;
+use crate::thp::{one_large, one_large_on};
+use mmsim_core::base::id::{GroupId, MemcgId, NodeId, PageIdx, Pfn};
+use mmsim_core::base::vmstat::{VmEvent, VmStat};
 use mmsim_core::config::{
     Kernel, MachineConfig, MemcgConfig, SMALLEST_ORDER, Thp, ThpDefrag, ThpSize, ZoneKind,
 };
 use mmsim_core::machine::Watch;
-use mmsim_core::memory::SizeEvent;
-use mmsim_core::policy::ReclaimRequest;
+use mmsim_core::memory::{Memory, SizeEvent};
+use mmsim_core::policy::{ReclaimPolicy, ReclaimRequest};
 use mmsim_core::virt::pages::{Entry, Owner};
 use mmsim_core::workload::Advice;
 use proptest::prelude::*;
@@ -173,20 +173,82 @@ fn reclaim_of_a_folio_in_parts_writes_what_is_mapped() {
     // MGLRU needs more generations than one folio has.
     for (name, policy, kernel) in policies().filter(|p| p.0.starts_with("classic")) {
         let (mut mem, mut lru, page, head) = one_large(policy, kernel, 4);
-        let before = mem.stats.vmstat.clone();
         let vma = mem.virt.spaces.vma_of(&mem.virt.pages, page);
         mem.zap_pages(&mut *lru, PageIdx(page.0 + 4), 4, vma);
-        mem.references(head, None);
-        let request = ReclaimRequest::direct(NodeId(0), ZoneKind::Movable);
-        for priority in (0..8).rev() {
-            lru.reclaim(&mut mem, &ReclaimRequest { priority, ..request });
-        }
-        let since = mem.stats.vmstat.since(&before);
+        let since = reclaim(&mut mem, &mut *lru, head);
         use VmEvent::{NrVmscanWrite, PgFree, PgStealDirect, PswpOut};
         let counted = [PswpOut, PgStealDirect, NrVmscanWrite, PgFree].map(|e| since[e]);
         assert_eq!(counted, [12, 12, 16, 16], "{name}");
         assert_eq!(mem.stats.sizes.get(4, SizeEvent::Split), 1, "{name}");
         mem.check();
+    }
+}
+
+/// Slots of the pages of a mapping, from its first page on.
+fn slots(mem: &Memory, page: PageIdx, n: u32) -> Vec<u32> {
+    let slot = |p| match mem.virt.pages.entry(PageIdx(p)) {
+        Entry::Swap(slot) => slot.0,
+        other => panic!("page {p} is {other:?}"),
+    };
+    (page.0..page.0 + n).map(slot).collect()
+}
+
+/// Direct reclaim at falling priorities, which evicts a folio that was not used.
+fn reclaim(mem: &mut Memory, lru: &mut dyn ReclaimPolicy, head: Pfn) -> VmStat {
+    let before = mem.stats.vmstat.clone();
+    mem.references(head, None);
+    let request = ReclaimRequest::direct(NodeId(0), ZoneKind::Movable);
+    for priority in (0..8).rev() {
+        lru.reclaim(mem, &ReclaimRequest { priority, ..request });
+    }
+    mem.check();
+    mem.stats.vmstat.since(&before)
+}
+
+/// The example E3: a huge page goes to a synchronous device whole, with aligned slots in a row. On 6.12
+/// the model has no slots for it and splits it.
+#[test]
+fn a_folio_goes_to_swap_in_one_piece() {
+    use VmEvent::{NrSwpOut, NrVmscanWrite, PgStealDirect, PswpOut, ThpSplitPmd, ThpSwpout};
+    for (name, policy, kernel) in policies().filter(|p| p.0.starts_with("classic")) {
+        for order in [9, 4] {
+            let (mut mem, mut lru, page, head) = one_large(policy, kernel, order);
+            let since = reclaim(&mut mem, &mut *lru, head);
+            let n = 1 << order;
+            let whole = u64::from(kernel >= Kernel::V6_18);
+            let counted = [PswpOut, PgStealDirect, NrVmscanWrite].map(|e| since[e]);
+            assert_eq!(counted, [n; 3], "{name}");
+            let huge = if order == 9 { whole } else { 0 };
+            assert_eq!([ThpSwpout, ThpSplitPmd].map(|e| since[e]), [huge; 2], "{name}");
+            assert_eq!(since[NrSwpOut], if kernel >= Kernel::V7_3 { 1 } else { 0 }, "{name}");
+            let [out, split] =
+                [SizeEvent::Swpout, SizeEvent::Split].map(|e| mem.stats.sizes.get(order, e));
+            assert_eq!([out, split], [whole, 1 - whole], "{name}");
+            let slots = slots(&mem, page, n as u32);
+            assert!(slots.windows(2).all(|w| w[1] == w[0] + 1), "{name}: {slots:?}");
+            assert!(whole == 0 || slots[0].is_multiple_of(n as u32), "{name}: {slots:?}");
+            assert_eq!((mem.virt.spaces.anon_mapped, mem.nr_lru_pages()), (0, 0), "{name}");
+        }
+    }
+}
+
+/// The example E4: without 16 slots in a row the folio is split, and counts one fallback. From 6.18 on
+/// the pages take slots from the last to the second, behind the first.
+#[test]
+fn without_slots_in_a_row_a_folio_is_split() {
+    for (name, policy, kernel) in policies().filter(|p| p.0.starts_with("classic")) {
+        if kernel < Kernel::V6_18 {
+            continue;
+        }
+        let (mut mem, mut lru, page, head) = one_large_on(policy, kernel, 4, 300);
+        let since = reclaim(&mut mem, &mut *lru, head);
+        assert_eq!([VmEvent::PswpOut, VmEvent::PgStealDirect].map(|e| since[e]), [16; 2], "{name}");
+        use SizeEvent::{Split, Swpout, SwpoutFallback};
+        let counted = [Swpout, SwpoutFallback, Split].map(|e| mem.stats.sizes.get(4, e));
+        assert_eq!(counted, [0, 1, 1], "{name}");
+        let slots = slots(&mem, page, 16);
+        let places: Vec<u32> = slots.iter().map(|s| s - slots[0]).collect();
+        assert_eq!(places, std::iter::once(0).chain((1..16).rev()).collect::<Vec<_>>(), "{name}");
     }
 }
 

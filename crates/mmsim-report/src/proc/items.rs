@@ -72,12 +72,13 @@ const OTHERS: &[Others] = &[
          thp_file_fallback_charge thp_file_mapped",
     ),
     (Some(E::ThpSplitPage), "thp_split_page_failed"),
+    (Some(E::ThpDeferredSplitPage), "thp_underused_split_page"),
     (
-        Some(E::ThpDeferredSplitPage),
-        "thp_underused_split_page thp_split_pmd thp_scan_exceed_none_pte thp_scan_exceed_swap_pte \
-         thp_scan_exceed_share_pte thp_split_pud thp_zero_page_alloc thp_zero_page_alloc_failed \
-         thp_swpout thp_swpout_fallback balloon_inflate balloon_deflate balloon_migrate",
+        Some(E::ThpSplitPmd),
+        "thp_scan_exceed_none_pte thp_scan_exceed_swap_pte thp_scan_exceed_share_pte thp_split_pud \
+         thp_zero_page_alloc thp_zero_page_alloc_failed",
     ),
+    (Some(E::ThpSwpoutFallback), "balloon_inflate balloon_deflate balloon_migrate"),
     (Some(E::SwpoutZero), "ksm_swpin_copy cow_ksm"),
     (Some(E::ZswpWb), "direct_map_level2_splits direct_map_level3_splits"),
 ];

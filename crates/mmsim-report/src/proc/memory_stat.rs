@@ -22,11 +22,8 @@ const OTHERS: &[Others] = &[
     ),
     (Some(E::PgScanDirect), "pgscan_khugepaged"),
     (Some(E::PgStealDirect), "pgsteal_khugepaged"),
-    (
-        Some(E::ThpFaultAlloc),
-        "thp_collapse_alloc thp_swpout thp_swpout_fallback numa_pages_migrated numa_pte_updates \
-         numa_hint_faults",
-    ),
+    (Some(E::ThpFaultAlloc), "thp_collapse_alloc"),
+    (Some(E::ThpSwpoutFallback), "numa_pages_migrated numa_pte_updates numa_hint_faults"),
 ];
 
 /// The file of a group, without the counters that its kernel does not have.

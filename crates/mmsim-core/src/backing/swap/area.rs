@@ -15,7 +15,7 @@
 use super::clusters::Clusters;
 use super::{CLUSTER, ClusterState, HELD, NONE, SlotTable, Swap, SwapConfig};
 use crate::backing::device::Device;
-use crate::base::id::{CpuId, IndexVec};
+use crate::base::id::{CpuId, IndexVec, SwapSlot};
 use crate::base::rules::{KernelRules, SwapSlots};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -202,28 +202,55 @@ impl Swap {
 
     /// The next slot by clusters: of the CPU's own, else of the next area.
     fn take_of_cluster(&mut self, cpu: CpuId) -> Option<u32> {
-        let own = self.per_cpu[cpu].next.take();
-        let mut slot = own.and_then(|next| {
-            let area = self.area_of(next);
-            self.pick_of(area, cpu, Some(next))
-        });
+        let mut slot = self.take_of_own(cpu, 0);
         if slot.is_none() {
             self.ask(|swap, area| {
-                slot = swap.pick_of(area, cpu, None);
+                slot = swap.pick_of(area, cpu, 0, None);
                 slot.is_some()
             });
         }
-        let slot = slot?;
-        *self.state_mut(slot) = HELD;
-        self.cluster_used[(slot / CLUSTER) as usize] += 1;
-        let area = self.area_of(slot);
-        self.count_taken(area, 1);
-        Some(slot)
+        self.hold(slot?, 1);
+        slot
     }
 
-    /// A slot of an area from there on in its cluster, or of any cluster. CPUs share the cluster
-    /// of a rotational device.
-    fn pick_of(&mut self, area: usize, cpu: CpuId, next: Option<u32>) -> Option<u32> {
+    /// Slots of an order above 0 in a row for a folio that is evicted at once, of which [`Swap::store`]
+    /// is to follow: of the CPU's own cluster of that order, else of the device whose turn it is.
+    /// `None`: that has none (`folio_alloc_swap`).
+    pub(crate) fn take_large(&mut self, cpu: CpuId, order: u8) -> Option<SwapSlot> {
+        if self.caches {
+            return None;
+        }
+        let mut slot = self.take_of_own(cpu, order);
+        if slot.is_none() {
+            self.ask(|swap, area| {
+                let rotational = swap.areas[area].device.config().rotational;
+                slot = (!rotational).then(|| swap.pick_of(area, cpu, order, None)).flatten();
+                true
+            });
+        }
+        self.hold(slot?, 1 << order);
+        self.held -= 1 << order;
+        slot.map(SwapSlot)
+    }
+
+    fn take_of_own(&mut self, cpu: CpuId, order: u8) -> Option<u32> {
+        let next = self.per_cpu[cpu].next[usize::from(order)].take()?;
+        self.pick_of(self.area_of(next), cpu, order, Some(next))
+    }
+
+    /// Takes slots in a row out of the device's hands.
+    fn hold(&mut self, first: u32, n: u32) {
+        for slot in first..first + n {
+            *self.state_mut(slot) = HELD;
+            self.cluster_used[(slot / CLUSTER) as usize] += 1;
+        }
+        let area = self.area_of(first);
+        self.count_taken(area, n);
+    }
+
+    /// Slots of an area from there on in its cluster, or of any cluster. CPUs share the cluster of a
+    /// rotational device, which has single slots only.
+    fn pick_of(&mut self, area: usize, cpu: CpuId, order: u8, next: Option<u32>) -> Option<u32> {
         let (tables, table_of) = (&self.tables, &self.table_of);
         let a = &mut self.areas[area];
         let header = a.header();
@@ -233,10 +260,10 @@ impl Swap {
             return Some(header + clusters.pick_shared(is_free)?);
         }
         let (slot, then) = match next {
-            Some(next) => clusters.go_on(next - header, is_free)?,
-            None => clusters.pick(is_free)?,
+            Some(next) => clusters.go_on(next - header, order, is_free)?,
+            None => clusters.pick(order, is_free)?,
         };
-        self.per_cpu[cpu].next = then.map(|s| header + s);
+        self.per_cpu[cpu].next[usize::from(order)] = then.map(|s| header + s);
         Some(header + slot)
     }
 

@@ -3,7 +3,7 @@
 
 use super::{Acted, Eviction, Follower, Queue, Refaulted, Use, Uses, Where};
 use crate::backing::swap::Cached;
-use crate::base::id::{MemcgId, NodeId, PageIdx};
+use crate::base::id::{MemcgId, NodeId, PageIdx, SwapSlot};
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
 use crate::memory::{Memory, PendingFault};
@@ -288,9 +288,9 @@ impl Memory {
 
     /// A page is written to swap, and evicted when that is done.
     #[inline]
-    pub(in crate::memory) fn tell_of_swap_out(&mut self, folio: FolioId) {
+    pub(in crate::memory) fn tell_of_swap_out(&mut self, slot: SwapSlot) {
         if self.followed() {
-            let page = self.page_of_slot(self.frames.slot(folio));
+            let page = self.page_of_slot(slot);
             self.telling.uses.queue.written(page);
         }
     }
