@@ -139,8 +139,8 @@ impl Memory {
                 }
             }
         }
-        // VMAs are kept in the order of the page index, which is that of addresses unless
-        // index space was used before.
+        // VMAs are kept in the order of the page index, which is nearly that of mapping. Addresses
+        // are the other way round, as regions are placed from the top down.
         let address = |&g: &GroupId| self.virt.pages.group(g).base;
         if !tables[from..].is_sorted_by_key(address) {
             tables[from..].sort_by_key(address);

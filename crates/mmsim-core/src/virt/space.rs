@@ -183,6 +183,9 @@ impl Place {
     }
 }
 
+/// The group behind the highest address of a mapping: 2^47 bytes less a stack and its gap.
+const TOP: u64 = (1 << 47 >> 21) - 64;
+
 #[derive(Clone, Debug)]
 struct Span {
     va: u64,
@@ -282,7 +285,6 @@ pub struct AddressSpace {
     regions: Vec<Option<VmaId>>,
     vmas: Vec<VmaId>,
     spans: Vec<Span>,
-    next_va: u64,
 }
 
 /// All address spaces and VMAs.
@@ -305,6 +307,23 @@ impl AddressSpace {
     /// Resident pages (`get_mm_rss`).
     pub fn rss(&self) -> u64 {
         self.rss_anon + self.rss_file + self.rss_shmem
+    }
+
+    /// The first group of the highest gap between spans that has room for `groups`.
+    ///
+    /// # Panics
+    /// If there is none.
+    fn highest_gap(&self, groups: u64) -> u64 {
+        let mut spans: Vec<&Span> = self.spans.iter().filter(|s| s.va < TOP).collect();
+        spans.sort_unstable_by_key(|s| std::cmp::Reverse(s.va));
+        let mut end = TOP;
+        for s in spans {
+            if s.va + u64::from(s.groups) + groups <= end {
+                break;
+            }
+            end = end.min(s.va);
+        }
+        end.checked_sub(groups).unwrap_or_else(|| panic!("{}: no room for a region", self.name))
     }
 }
 
@@ -336,8 +355,6 @@ impl Spaces {
             regions: Vec::new(),
             vmas: Vec::new(),
             spans: Vec::new(),
-            // The address at which x86-64 starts does not matter; 4 GiB is as good.
-            next_va: 0x10_0000,
         });
         self.members.entry(memcg).or_default().push(id);
         id
@@ -434,7 +451,9 @@ impl Spaces {
             .unwrap_or_else(|| panic!("{p} lies in no mapping of {a}"))
     }
 
-    /// Maps a region at `at` (virtual page), or at the next free 2 MiB boundary.
+    /// Maps a region at `at` (virtual page), or in the highest gap of whole tables that it fits into:
+    /// a region that is mapped later lies below the earlier ones, as in Linux on x86-64
+    /// (`mmap_base`, `vm_unmapped_area`). Walks of page tables meet it first.
     ///
     /// # Panics
     /// If the number is in use, the size is 0, or the addresses overlap another region:
@@ -454,11 +473,8 @@ impl Spaces {
         assert!(self.region(a, region).is_none(), "{a}: {region:?} is mapped already");
         self.changes += 1;
         let space = &mut self.spaces[a];
-        let va = at.unwrap_or(space.next_va);
+        let va = at.unwrap_or_else(|| space.highest_gap(nr.div_ceil(GROUP_PAGES).into()) << 9);
         let (g0, g1) = (va >> 9, (va + u64::from(nr) + u64::from(GROUP_PAGES) - 1) >> 9);
-        if at.is_none() {
-            space.next_va = g1 << 9;
-        }
         // A span that already covers the addresses, or a new one. Workloads that want
         // neighbours to share tables map in order of address, so growing is not needed
         // beyond this: a later mapping in a table that is taken joins it.
@@ -607,5 +623,35 @@ impl std::ops::IndexMut<AsId> for Spaces {
     #[inline]
     fn index_mut(&mut self, a: AsId) -> &mut AddressSpace {
         &mut self.spaces[a]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Regions of 2, 1 and 1 tables lie from the top down. The second leaves a gap of one table, which
+    /// is too small for two.
+    #[test]
+    fn a_region_lies_in_the_highest_gap_that_it_fits_into() {
+        let (mut pages, mut spaces) = (Pages::default(), Spaces::default());
+        let a = spaces.create("p".into(), MemcgId(0));
+        let map = |spaces: &mut Spaces, pages: &mut Pages, region, nr| {
+            let (kind, flags) = (VmaKind::Anon, VmaFlags::NONE);
+            spaces.mmap(pages, a, RegionId(region), nr, kind, flags, None);
+        };
+        let order = |spaces: &Spaces, pages: &Pages| -> Vec<u16> {
+            let all = spaces.mappings(pages, a);
+            all.iter().map(|&(_, _, v)| spaces.vma(v).region.0).collect()
+        };
+        for (region, nr) in [(0, 513), (1, 512), (2, 1)] {
+            map(&mut spaces, &mut pages, region, nr);
+        }
+        assert_eq!(order(&spaces, &pages), [2, 1, 0]);
+        let (first, n) = spaces.munmap(&mut pages, a, RegionId(1)).expect("nothing else is there");
+        pages.release(first, n);
+        map(&mut spaces, &mut pages, 3, 513);
+        map(&mut spaces, &mut pages, 4, 512);
+        assert_eq!(order(&spaces, &pages), [3, 2, 4, 0]);
     }
 }

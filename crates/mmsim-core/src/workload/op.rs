@@ -262,8 +262,8 @@ pub enum Op {
     Access(Run),
     /// Copy mapped pages.
     Copy(CopyRun),
-    /// Map a region of `pages` untouched pages at the next free 2 MiB boundary, or at
-    /// virtual page `at` (then it must not overlap another region).
+    /// Map a region of `pages` untouched pages at a 2 MiB boundary, below those mapped before if there
+    /// is no gap for it above, or at virtual page `at` (then it must not overlap another region).
     Mmap {
         /// Its number; not in use now.
         region: RegionId,
