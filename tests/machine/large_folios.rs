@@ -28,7 +28,7 @@ fn thp_zero_subpages() {
 }
 
 /// Slots of the 16 pages of a folio of 64 KiB that reclaim splits, less the first: 0, 1, .. 15, or
-/// 0, 15, 14, .. 1. It has no slots in a row to write it in one piece.
+/// 0, 15, 14, .. 1. Slots are those of 6.12, where the model splits each folio.
 #[test]
 fn split_pages_descending() {
     let [no, yes] = ["no", "yes"].map(|value| {
@@ -47,4 +47,17 @@ fn split_pages_descending() {
     });
     assert_eq!(no, (0..16).collect::<Vec<_>>());
     assert_eq!(yes, std::iter::once(0).chain((1..16).rev()).collect::<Vec<_>>());
+}
+
+/// A folio of 64 KiB goes out and comes back in one piece, which counts by size or not.
+#[test]
+fn counts_large_swapin() {
+    let ops = [anon(16), write(0, 0, 16), advise(0, 0, 16, Advice::PageOut), read(0, 0, 1)];
+    let c = ruled(with_64k(), "swap-slots", "clusters-6.18");
+    let counted = both(&c, "counts-large-swapin", ["no", "yes"], &ops).map(|r| {
+        assert_eq!(counts(&r, ["pswpin", "pgmajfault"]), [16, 1]);
+        let swpin = r.sizes.iter().find(|(name, _)| name == "hugepages-64kB.swpin");
+        swpin.expect("the size is on").1
+    });
+    assert_eq!(counted, [0, 1]);
 }

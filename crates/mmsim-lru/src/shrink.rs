@@ -533,12 +533,21 @@ pub(crate) fn shrink_others<J: Judge>(
     }
 }
 
-/// The pages of a large folio that was split, the first in front.
+/// Frames of a large folio that was split, in the order in which reclaim goes through them.
+pub(crate) fn frames_of_split(
+    mem: &Memory,
+    folio: FolioId,
+    pages: u32,
+) -> impl DoubleEndedIterator<Item = Pfn> + use<> {
+    let descending = mem.given.rules.split_pages_descending;
+    let nth = move |i: u32| if descending && i > 0 { pages - i } else { i };
+    (0..pages).map(move |i| Pfn(folio.0 + nth(i)))
+}
+
+/// The pages of a large folio that was split.
 #[cold]
 fn split<J: Judge>(j: &mut J, mem: &mut Memory, folio: FolioId, pages: u32, b: &mut Batch<'_>) {
-    let descending = mem.given.rules.split_pages_descending;
-    let nth = |i: u32| if descending && i > 0 { pages - i } else { i };
-    for page in (0..pages).map(|i| Pfn(folio.0 + nth(i))) {
+    for page in frames_of_split(mem, folio, pages) {
         if !mem.is_isolated_page(page) {
             continue;
         }

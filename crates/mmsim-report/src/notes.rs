@@ -5,6 +5,7 @@ mod cache_ext;
 mod daemons;
 mod remarks;
 mod settings;
+mod sizes;
 mod swept;
 
 pub use swept::Swept;
@@ -29,9 +30,8 @@ const FIRST_SCAN: u64 = 4096;
 /// The largest `batch-shift` of a scenario.
 const MOST_SHIFT: u32 = 5;
 
-/// Points on the axes that a note names before it counts the rest.
+/// Points on the axes, and processes, that a note names before it counts the rest.
 const POINTS: usize = 3;
-/// Processes with a note of their own before the rest is counted.
 const PROCESSES: usize = 8;
 
 impl Report {
@@ -46,6 +46,7 @@ impl Report {
             let said = [
                 daemons::acts(&of),
                 cache_ext::policies(&of),
+                sizes::folios(&of),
                 unwritten(&of),
                 too_small(&of),
                 unseen(&of),

@@ -432,6 +432,10 @@ settings! {
         split_pages_descending as "split-pages-descending": bool = false, "6.18" => true,
             .kernel("lru_add_split_folio")
             .source("absent in 6.12, present in 6.18, mm/huge_memory.c, __folio_split");
+        /// swap-ins of large folios and their fallbacks are counted by size
+        counts_large_swapin as "counts-large-swapin": bool = false, "6.18" => true,
+            .kernel("MTHP_STAT_SWPIN, MTHP_STAT_SWPIN_FALLBACK")
+            .source("absent in 6.12, present in 6.18, include/linux/huge_mm.h");
         /// accessed and dirty bits outlast a migration
         migration_keeps_bits as "migration-keeps-bits": bool = false, "6.1" => true,
             .source("6.1 \"mm: remember young/dirty bit for page migrations\"");

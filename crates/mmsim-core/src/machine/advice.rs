@@ -91,19 +91,28 @@ impl Machine {
         self.mem.lru_drain(&mut *self.policies.lru);
         let mut taken: Vec<FolioId> = Vec::new();
         let mut table = PageIdx(range.start).group();
-        for p in range {
-            let page = PageIdx(p);
+        let mut next = range.start;
+        while next < range.end {
+            let page = PageIdx(next);
+            next += 1;
             if page.group() != table {
                 self.page_out(&mut taken);
                 table = page.group();
             }
-            self.mem.split_at(&mut *self.policies.lru, page);
+            // One that the advice is about as a whole stays so.
+            match self.mem.large_within(page, &range) {
+                Some(end) => next = end,
+                None => self.mem.split_at(&mut *self.policies.lru, page),
+            }
             let Entry::Frame(folio) = self.mem.virt.pages.entry(page) else { continue };
             if !self.mem.frames.has(folio, flag::LRU) || self.mem.mapcount(folio) != 1 {
                 continue;
             }
             if !pageout || !rules.pageout_ignores_references {
-                self.mem.virt.pages.test_clear_hot(page, pte::YOUNG);
+                match self.mem.frames.order(folio) {
+                    0 => self.mem.virt.pages.test_clear_hot(page, pte::YOUNG),
+                    _ => self.mem.test_clear_young_large(folio),
+                };
             }
             self.mem.frames.clear(folio, flag::REFERENCED | flag::YOUNG);
             if rules.cold_sets_workingset && self.mem.frames.has(folio, flag::ACTIVE) {

@@ -10,15 +10,14 @@
 //! nothing of it. Whoever wants the entry's accessed bit asks all of them together. The page table that
 //! will be needed once the folio is split is held from the beginning.
 //!
-//! Freeing lazily, making cold or paging out a part of a folio makes folios of one page out of it
-//! first, and so does reclaim when it decides to evict it. Dropping all of it gives the whole block
+//! Freeing it lazily, or making cold or paging out a part of it, makes folios of one page out of it
+//! first, and so does reclaim that cannot evict it in one piece. Dropping all of it gives the whole block
 //! back. If a part is dropped, the folio is split later (`split_queue`; kernels before 4.5 split a huge
 //! one at once).
 //!
 //! Source: Linux 6.12 mm/huge_memory.c (`zap_huge_pmd`, `__split_huge_pmd_locked`,
-//! `__split_huge_page`), mm/memory.c (`alloc_anon_folio`). Left out: writing a folio to swap space in
-//! one piece; `MADV_FREE`, `MADV_COLD` and `MADV_PAGEOUT` of all of it, which split it here too; moving
-//! it to another block.
+//! `__split_huge_page`), mm/memory.c (`alloc_anon_folio`). Left out: `MADV_FREE` of all of a
+//! folio, which splits it here too; moving it to another block.
 
 use super::{HUGE_ORDER, Memory, SizeEvent};
 use crate::base::id::{GROUP_PAGES, GroupId, PageIdx, Pfn};
@@ -53,6 +52,14 @@ impl Memory {
         let Entry::Frame(folio) = self.virt.pages.entry(page) else { return None };
         let behind = page.0 & ((1 << self.frames.order(folio)) - 1);
         Some(Pfn(folio.0 + behind))
+    }
+
+    /// The end of the large folio that begins at a page, if all of it is mapped and lies in a range.
+    pub(crate) fn large_within(&self, page: PageIdx, range: &Range<u32>) -> Option<u32> {
+        let head = self.large_at(page)?;
+        let span = self.span_of(head);
+        let whole = self.pages_mapped(head) == span.len() as u64;
+        (whole && span.start == page.0 && span.end <= range.end).then_some(span.end)
     }
 
     /// The pages of a large folio that is mapped: all of them, mapped or not.
@@ -213,7 +220,7 @@ impl Memory {
 
     /// Tests and clears the accessed bit of the entry that maps a huge folio, or those of the PTEs
     /// that map the pages of a large one.
-    pub(super) fn test_clear_young_large(&mut self, head: FolioId) -> bool {
+    pub(crate) fn test_clear_young_large(&mut self, head: FolioId) -> bool {
         let span = self.span_of(head);
         let g = PageIdx(span.start).group();
         if self.virt.pages.group(g).huge {

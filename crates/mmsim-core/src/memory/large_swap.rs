@@ -1,4 +1,4 @@
-//! Large folios that go to swap in one piece.
+//! Large folios that go to swap and come back in one piece.
 //!
 //! A folio of n pages that is mapped as a whole asks one device for n slots in a row, in a cluster of
 //! its order. If it gets them, all of its PTEs become swap entries in ascending order, one request writes
@@ -20,6 +20,8 @@ use crate::base::vmstat::VmEvent;
 use crate::memory::trace::TraceEvent;
 use crate::phys::frames::{FolioId, flag};
 use crate::policy::request::Reclaimer;
+use crate::virt::pages::pte;
+use std::ops::Range;
 
 /// Slots of which [`Swap::store`](crate::backing::swap::Swap::store) takes a mask of shadows.
 const STORED: usize = 64;
@@ -124,6 +126,35 @@ impl Memory {
         for slot in slots {
             assert!(self.write_synchronously(slot), "{slot}: a device without limits has no room");
         }
+    }
+
+    /// Reads slots in a row from a synchronous device into a folio, and frees them.
+    pub(crate) fn read_large(&mut self, head: FolioId, first: SwapSlot) {
+        let (order, n) = (self.frames.order(head), self.frames.pages(head) as u32);
+        let swap = self.swap.as_mut().expect("the slots are of a device");
+        self.acting.now += swap.device_of_mut(first).read_sync(n);
+        for slot in (first.0..first.0 + n).map(SwapSlot) {
+            self.swap.as_mut().expect("as above").put_last(slot, self.acting.cpu);
+            self.slot_freed(slot);
+        }
+        // The fault counts one page.
+        self.count_in(self.frames.memcg(head), VmEvent::PswpIn, u64::from(n) - 1);
+        if self.given.rules.counts_large_swapin {
+            self.count_size(order, SizeEvent::Swpin, 1);
+        }
+    }
+
+    /// Maps a new folio in place of the swap entries of its pages, whose contents exist nowhere else.
+    pub(crate) fn map_swapped_large(&mut self, pages: Range<u32>, head: FolioId) {
+        let (first, n) = (PageIdx(pages.start), pages.len() as u64);
+        self.virt.rmap.add(&mut self.frames, head, first, None);
+        self.virt.pages.swap_in_parts(pages, head, pte::ACCESSED | pte::WRITABLE | pte::DIRTY);
+        let space = self.space_of(first);
+        self.virt.spaces.anon_mapped += n;
+        let space = &mut self.virt.spaces[space];
+        space.swapents -= n;
+        space.rss_anon += n;
+        self.count_size(self.frames.order(head), SizeEvent::NrAnon, 1);
     }
 
     /// Leaves the same shadow in all slots, and frees the block.

@@ -59,6 +59,12 @@ size_events! {
     Swpout = "swpout";
     /// Folios that were split since there were no slots for them in one piece.
     SwpoutFallback = "swpout_fallback";
+    /// Folios that came from swap in one piece.
+    Swpin = "swpin";
+    /// Swap-ins that wanted one and took a smaller one.
+    SwpinFallback = "swpin_fallback";
+    /// Swap-ins that took a smaller one since their group could not pay.
+    SwpinFallbackCharge = "swpin_fallback_charge";
     /// Folios that were split into pages.
     Split = "split";
     /// Folios that were queued to be split, since a part of them was unmapped.

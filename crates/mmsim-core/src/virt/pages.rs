@@ -499,6 +499,15 @@ impl Pages {
         }
         self.count_parts(g, -(pages.len() as i16));
     }
+    /// Maps a large folio by PTEs in place of swap entries.
+    pub(crate) fn swap_in_parts(&mut self, pages: Range<u32>, head: Pfn, bits: u8) {
+        let g = PageIdx(pages.start).group();
+        for p in pages.start as usize..pages.end as usize {
+            self.hot[p] = bits | pte::PRESENT | self.hot[p] & pte::TOUCHED;
+            self.entry[p] = head.0;
+        }
+        self.count_parts(g, pages.len() as i16);
+    }
     fn count_parts(&mut self, g: GroupId, more: i16) {
         let parts = &mut self.groups[g].parts;
         let before = std::mem::replace(parts, parts.wrapping_add_signed(more));

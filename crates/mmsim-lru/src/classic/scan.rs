@@ -11,8 +11,8 @@ use super::workingset::Leaving;
 use super::{Classic, LIST_NAMES};
 use crate::index::{LruType, LruvecId};
 use crate::shrink::{
-    Batch, BatchStats, Fates, Judge, Judgement, ShrinkOutcome, Shrinking, Stays, Work, shrink,
-    shrink_folio,
+    Batch, BatchStats, Fates, Judge, Judgement, ShrinkOutcome, Shrinking, Stays, Work,
+    frames_of_split, shrink, shrink_folio,
 };
 use mmsim_core::base::id::{ListId, MemcgId};
 use mmsim_core::base::vmstat::VmEvent;
@@ -154,7 +154,9 @@ impl Classic {
         let mut back = Vec::new();
         let lv = folios.first().map(|&f| self.lruvec_of(mem, f));
         mem.charge(mem.given.cost.t_scan * folios.len() as u64);
-        for &folio in folios {
+        let mut rest: Vec<FolioId> = folios.iter().rev().copied().collect();
+        while let Some(folio) = rest.pop() {
+            let pages = mem.frames.pages(folio) as u32;
             let fate = shrink_folio(
                 mem,
                 folio,
@@ -168,7 +170,11 @@ impl Classic {
             );
             match fate {
                 ShrinkOutcome::Freed | ShrinkOutcome::Dropped | ShrinkOutcome::Ready => continue,
-                ShrinkOutcome::Split => unreachable!("{folio} was split when the advice was given"),
+                ShrinkOutcome::Split => {
+                    let frames = frames_of_split(mem, folio, pages).rev();
+                    rest.extend(frames.filter(|&frame| mem.is_isolated_page(frame)));
+                    continue;
+                }
                 ShrinkOutcome::Kept(_) => {}
                 ShrinkOutcome::Activated(_) => {
                     let lv = self.lruvec_of(mem, folio);

@@ -23,8 +23,8 @@ use super::{Mglru, place};
 use crate::classic::formulas::cost612;
 use crate::index::{ANON, Evictable, FILE, LruType, LruvecId, MIN_NR_GENS, PerType, Tier};
 use crate::shrink::{
-    Batch, BatchStats, Fates, Judge, Judgement, ShrinkOutcome, Shrinking, Stays, Work, shrink,
-    shrink_folio, shrink_others, tell,
+    Batch, BatchStats, Fates, Judge, Judgement, ShrinkOutcome, Shrinking, Stays, Work,
+    frames_of_split, shrink, shrink_folio, shrink_others, tell,
 };
 use mmsim_core::memory::trace::{ScanOutcome, TraceEvent, TraceKind};
 use mmsim_core::memory::{Memory, Run, each};
@@ -219,7 +219,9 @@ impl Mglru {
         ignore: bool,
     ) -> u64 {
         let mut freed = 0;
-        for &folio in folios {
+        let mut rest: Vec<FolioId> = folios.iter().rev().copied().collect();
+        while let Some(folio) = rest.pop() {
+            let (pages, count) = (mem.frames.pages(folio), self.counts.get(folio));
             let (lv, t) = (self.lruvec_of(mem, folio), type_of(mem.frames.bits(folio)));
             let (mut how, mut stats) =
                 (self.shrinking(Reclaimer::Advice, true), BatchStats::default());
@@ -229,9 +231,18 @@ impl Mglru {
             let outcome = e.shrink_one(mem, folio, how, &mut stats);
             self.young = e.around.young;
             match outcome {
-                ShrinkOutcome::Freed | ShrinkOutcome::Dropped | ShrinkOutcome::Ready => freed += 1,
+                ShrinkOutcome::Freed | ShrinkOutcome::Dropped | ShrinkOutcome::Ready => {
+                    freed += pages;
+                }
                 ShrinkOutcome::Kept(_) | ShrinkOutcome::Activated(_) => mem.put_back(self, folio),
-                ShrinkOutcome::Split => unreachable!("{folio} was split when the advice was given"),
+                ShrinkOutcome::Split => {
+                    for frame in frames_of_split(mem, folio, pages as u32).rev() {
+                        if mem.is_isolated_page(frame) {
+                            self.counts.set(frame, count);
+                            rest.push(frame);
+                        }
+                    }
+                }
             }
         }
         freed

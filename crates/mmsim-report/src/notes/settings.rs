@@ -80,10 +80,11 @@ fn compacts(r: &RunReport) -> bool {
     r.knobs.get("compaction").is_some()
 }
 
-/// True if a fault asked for a huge page: a step may have switched them on.
+/// True if a fault asked for a large folio: a step may have switched them on.
 fn has_huge_faults(r: &RunReport) -> bool {
     let counts = [VmEvent::ThpFaultAlloc, VmEvent::ThpFaultFallback].map(VmEvent::name);
     counts.iter().any(|name| r.vmstat.get(name).is_some_and(|&n| n > 0))
+        || r.transparent_hugepage.iter().any(|(_, &n)| n > 0)
 }
 
 /// True if a key was given for every zone of the machine.

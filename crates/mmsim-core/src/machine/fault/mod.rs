@@ -10,6 +10,7 @@ pub(in crate::machine) mod first_touch;
 pub(in crate::machine) mod shmem;
 pub(in crate::machine) mod swapin;
 pub(in crate::machine) mod swapin_fast;
+mod swapin_large;
 pub(in crate::machine) mod thp;
 pub(in crate::machine) mod touch;
 

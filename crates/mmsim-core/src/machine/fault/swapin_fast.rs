@@ -7,6 +7,7 @@
 
 use crate::base::id::{PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
+use crate::config::HUGE_ORDER;
 use crate::machine::Machine;
 use crate::machine::cpu::deadline::Deadline;
 use crate::machine::walk::{Ahead, OnMiss, Resolved, Singles, Stop};
@@ -174,7 +175,11 @@ impl Machine {
     #[inline]
     fn swap_in_run(&self, tid: ThreadId) -> Option<FastFaults> {
         let t = &self.work.threads[tid];
-        if t.fault.is_some() || t.place.flags.locked || !self.policies.lru.traits().faults_together
+        let large = !self.mem.given.vm.orders(Some(true)).below(HUGE_ORDER).is_empty();
+        if t.fault.is_some()
+            || large
+            || t.place.flags.locked
+            || !self.policies.lru.traits().faults_together
         {
             return None;
         }

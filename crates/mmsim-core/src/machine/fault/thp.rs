@@ -17,7 +17,7 @@
 //! A group that is full is reclaimed from for the whole block, if the request may reclaim at all
 //! (mm/memcontrol.c, `try_charge_memcg`).
 
-use crate::base::id::{PageIdx, ThreadId, VmaId};
+use crate::base::id::{MemcgId, PageIdx, ThreadId, VmaId};
 use crate::base::migratetype::Migratetype;
 use crate::base::vmstat::VmEvent;
 use crate::config::{HUGE_ORDER, Orders, ThpDefrag, ZoneKind};
@@ -30,6 +30,9 @@ use crate::phys::gfp::{AllocRequest, GFP_TRANSHUGE_LIGHT, GfpFlags};
 use crate::policy::{Arrival, ArrivalKind};
 use crate::virt::pages::pte;
 use crate::virt::space::VmaKind;
+
+/// A group that cannot pay for a large folio.
+pub(super) struct Unpaid;
 
 /// Flags for the allocation of a large folio (`vma_thp_gfp_mask`).
 fn gfp(defrag: ThpDefrag, advised: bool) -> GfpFlags {
@@ -59,13 +62,22 @@ impl Machine {
     }
 
     /// True if the aligned pages around a page are all of its mapping.
-    fn is_suitable(&self, page: PageIdx, vma: VmaId, order: u8) -> bool {
+    pub(super) fn is_suitable(&self, page: PageIdx, vma: VmaId, order: u8) -> bool {
         let (v, pages) = (self.mem.virt.spaces.vma(vma), aligned(page, order));
         v.start.0 <= pages.start && pages.end <= v.end().0
     }
 
-    /// A block for a large folio, charged to the thread's group.
-    fn alloc_large(&mut self, tid: ThreadId, vma: VmaId, order: u8) -> AllocOutcome {
+    /// A block for a large folio, charged to a group.
+    ///
+    /// # Errors
+    /// The group cannot pay for it.
+    pub(super) fn alloc_large(
+        &mut self,
+        tid: ThreadId,
+        vma: VmaId,
+        memcg: MemcgId,
+        order: u8,
+    ) -> Result<AllocOutcome, Unpaid> {
         let advised = self.mem.virt.spaces.vma(vma).huge == Some(true);
         let flags = gfp(self.mem.given.vm.thp_defrag, advised);
         let request = |flags| AllocRequest {
@@ -82,19 +94,15 @@ impl Machine {
         if got == AllocOutcome::Failed && (order < HUGE_ORDER || !flags.atomic()) {
             got = self.alloc_block(tid, &request(flags));
         }
-        let AllocOutcome::Frame(head) = got else { return got };
-        let (memcg, pages) = (self.work.threads[tid].memcg, 1 << order);
+        let AllocOutcome::Frame(head) = got else { return Ok(got) };
+        let pages = 1 << order;
         if self.reclaim_for_limit(tid, memcg, pages, flags).is_err() {
             self.mem.free_block(head, order);
-            self.mem.count_size(order, SizeEvent::AnonFaultFallbackCharge, 1);
-            if order == HUGE_ORDER {
-                self.mem.count(VmEvent::ThpFaultFallbackCharge, 1);
-            }
-            return AllocOutcome::Failed;
+            return Err(Unpaid);
         }
         self.mem.frames.set_memcg(head, memcg);
         self.charge(tid, memcg, pages);
-        got
+        Ok(got)
     }
 
     /// A write to a page without a page table, which may be part of a huge page. True: the page is
@@ -131,7 +139,15 @@ impl Machine {
     /// for the order again.
     fn fault_of_order(&mut self, touch: Touch, order: u8) -> Outcome<bool> {
         let Touch { tid, page, vma, memcg, .. } = touch;
-        let head = match self.alloc_large(tid, vma, order) {
+        let group = self.work.threads[tid].memcg;
+        let got = self.alloc_large(tid, vma, group, order).unwrap_or_else(|Unpaid| {
+            self.mem.count_size(order, SizeEvent::AnonFaultFallbackCharge, 1);
+            if order == HUGE_ORDER {
+                self.mem.count(VmEvent::ThpFaultFallbackCharge, 1);
+            }
+            AllocOutcome::Failed
+        });
+        let head = match got {
             AllocOutcome::Failed => {
                 self.mem.count_size(order, SizeEvent::AnonFaultFallback, 1);
                 if order == HUGE_ORDER {

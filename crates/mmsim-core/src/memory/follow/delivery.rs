@@ -6,7 +6,7 @@ use crate::backing::swap::Cached;
 use crate::base::id::{MemcgId, NodeId, PageIdx, SwapSlot};
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
-use crate::memory::{Memory, PendingFault};
+use crate::memory::{Memory, PendingFault, aligned};
 use crate::phys::frames::{FolioId, FrameKind, flag};
 use crate::policy::request::Reclaimer;
 use crate::virt::pages::{Entry, Owner};
@@ -354,8 +354,18 @@ impl Memory {
     #[inline(always)]
     pub fn count_refault(&mut self, folio: FolioId, memcg: MemcgId, file: bool) {
         use VmEvent::{WorkingsetRefaultAnon, WorkingsetRefaultFile};
-        self.count_in(memcg, if file { WorkingsetRefaultFile } else { WorkingsetRefaultAnon }, 1);
-        if self.followed() {
+        let event = if file { WorkingsetRefaultFile } else { WorkingsetRefaultAnon };
+        let order = self.frames.order(folio);
+        self.count_in(memcg, event, 1 << order);
+        if self.followed() && order > 0 {
+            // Each page of a large folio comes back.
+            let wanted = self.telling.refaulting.expect("a large folio comes back for a page");
+            for page in aligned(wanted, order) {
+                self.telling.refaulting = Some(PageIdx(page));
+                self.tell_of_refault(folio, memcg, file);
+            }
+            self.telling.refaulting = Some(wanted);
+        } else if self.followed() {
             match self.telling.refaulting {
                 Some(page) if self.telling.uses.quick => {
                     self.comes_back_quickly(page, memcg, file, self.acting.now);

@@ -1,0 +1,52 @@
+//! Notes on large folios: how many faults made, and what became of them.
+
+use mmsim_core::config::thp::SIZES;
+use mmsim_core::memory::SizeEvent;
+
+use crate::document::RunReport;
+use crate::groups::Group;
+use crate::numbers::grouped;
+
+/// Notes of this kind before the rest is counted.
+const MOST: usize = 16;
+
+/// A note for each size of the first run of each variant at each point.
+pub(super) fn folios(groups: &[&Group<'_>]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for group in groups {
+        let point: String = group.axes.iter().map(|(k, x)| format!(", {k} = {x}")).collect();
+        for v in &group.variants {
+            let Some(run) = v.runs.first() else { continue };
+            let sizes = SIZES.iter().filter_map(|size| of(run, size));
+            notes.extend(sizes.map(|said| format!("{}{point}: {said}", v.name)));
+        }
+    }
+    if notes.len() > MOST {
+        let more = notes.len() - MOST;
+        notes.truncate(MOST);
+        notes.push(format!("{more} more sizes of folios; --format json has all"));
+    }
+    notes
+}
+
+fn of(run: &RunReport, size: &str) -> Option<String> {
+    let count = |e: SizeEvent| {
+        let name = format!("{size}.{}", e.name());
+        run.transparent_hugepage.get(&name).copied().unwrap_or(0)
+    };
+    let said = |e, what: &str| match count(e) {
+        0 => None,
+        n => Some(format!("{} {what}", grouped(n as f64))),
+    };
+    use SizeEvent::{AnonFaultAlloc, AnonFaultFallback, NrAnon, Split, Swpout, SwpoutFallback};
+    let parts = [
+        said(AnonFaultAlloc, "made by faults"),
+        said(AnonFaultFallback, "faults fell back"),
+        said(Swpout, "to swap in one piece"),
+        said(SwpoutFallback, "without slots in a row"),
+        said(Split, "split"),
+        said(NrAnon, "left"),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| format!("{size}: {}", parts.join(", ")))
+}
