@@ -88,7 +88,8 @@ fn resemble(
     };
     let header = ["per second", "recorded", "simulated", "ratio"];
     let table = table::grid(Some(&header), rows.iter().map(row), 1);
-    let set: Vec<&str> = work.tasks.iter().filter_map(|task| task.set_from(&work)).collect();
+    let mut set: Vec<&str> = work.tasks.iter().filter_map(|task| task.set_from(&work)).collect();
+    set.dedup();
     let mut about = match &set[..] {
         [] => "No page came back in the samples, so no rate set the pause of a task.".to_string(),
         set => format!(
@@ -168,7 +169,7 @@ fn import(args: &ImportSystemArgs, layout: Option<&str>) -> Result<Imported, Err
     let copies = args.copies.as_deref().unwrap_or_else(|| "-".as_ref());
     let copies = Copies::read(copies)?;
     let options = Options::default().with_kernel(kernel).with_programs(programs);
-    let options = options.with_sizes(sizes);
+    let options = options.with_sizes(sizes).with_workload(args.workload);
     let mut import = Import::of(&copies, &options, layout)?;
     let (mut work, mut by_zone) = (None, String::new());
     if args.workload {

@@ -45,7 +45,7 @@ pub(crate) const SAID: [&str; 3] = ["request", "priority", "critical"];
 type Row<File, Value> = (&'static str, fn(&File) -> Value);
 
 /// Names of `/proc/meminfo`.
-const MEMINFO: [Row<Meminfo, u64>; 10] = [
+const MEMINFO: [Row<Meminfo, u64>; 13] = [
     ("MemTotal", |m| m.mem_total),
     ("MemFree", |m| m.mem_free),
     ("MemAvailable", |m| m.mem_available),
@@ -54,6 +54,9 @@ const MEMINFO: [Row<Meminfo, u64>; 10] = [
     ("Inactive(anon)", |m| m.inactive_anon),
     ("Active(file)", |m| m.active_file),
     ("Inactive(file)", |m| m.inactive_file),
+    ("Unevictable", |m| m.unevictable),
+    ("Cached", |m| m.cached),
+    ("Shmem", |m| m.shmem),
     ("SwapTotal", |m| m.swap_total),
     ("SwapFree", |m| m.swap_free),
 ];

@@ -142,7 +142,7 @@ fn work_is_described() {
     assert_eq!(recorded, 600.0);
     assert!((0.8..1.25).contains(&ratio) && simulated > 0.0, "{}", said.stdout);
     let scenario = f.read("busy.toml");
-    for part in ["# 98 MiB in memory and 59 MiB in swap", "theta = 0.9", "write-permille = 833"] {
+    for part in ["# 98 MiB in memory and 58 MiB in swap", "theta = 0.9", "write-permille = 833"] {
         assert!(scenario.contains(part), "{part}: {scenario}");
     }
     assert!(scenario.contains("redis 83 MiB, 58 MiB in swap, 50 % referenced"), "{scenario}");

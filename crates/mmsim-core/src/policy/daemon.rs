@@ -25,6 +25,9 @@ pub struct Meminfo {
     pub inactive_anon: u64,
     pub active_file: u64,
     pub inactive_file: u64,
+    pub unevictable: u64,
+    pub cached: u64,
+    pub shmem: u64,
     pub swap_total: u64,
     pub swap_free: u64,
 }

@@ -181,6 +181,16 @@ impl Text {
         self.text().trim()
     }
 
+    /// A number of a file with a word and a number in each line.
+    pub(super) fn item(&self, name: &str) -> Option<u64> {
+        let line = |l: &str| {
+            let (word, value) = l.split_once(char::is_whitespace)?;
+            (word.trim_end_matches(':') == name)
+                .then(|| value.split_whitespace().next()?.parse().ok())?
+        };
+        self.text().lines().find_map(line)
+    }
+
     /// An error that points at a line of it, from 1.
     pub fn bad(&self, line: usize, found: impl AsRef<str>, write: impl Into<String>) -> Error {
         let text = self.text();

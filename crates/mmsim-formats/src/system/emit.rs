@@ -7,7 +7,6 @@ use std::sync::Arc;
 use mmsim_core::base::settings::Settings as _;
 use mmsim_core::base::time::SimTime;
 use mmsim_core::config::{MachineConfig, SwapConfig};
-use mmsim_core::machine::snapshot::Snapshot;
 use mmsim_core::memory::Layout;
 
 use super::compressed;
@@ -56,12 +55,12 @@ pub fn emit(copies: &Copies, import: &Import) -> Result<Emitted, Error> {
     }
     let snapshot = machine.snapshot(SimTime::ZERO);
     let mut all: Emitted = Vec::new();
-    for kind in [Kind::Zoneinfo, Kind::Buddyinfo, Kind::Pagetypeinfo, Kind::Vmstat] {
+    let kinds = [Kind::Zoneinfo, Kind::Buddyinfo, Kind::Pagetypeinfo, Kind::Vmstat, Kind::Meminfo];
+    for kind in kinds {
         all.extend(
             kind.files(&snapshot).into_iter().map(|(path, text)| (format!("proc/{path}"), text)),
         );
     }
-    all.push(("proc/meminfo".into(), meminfo(&snapshot, &run.machine)));
     all.push(("proc/swaps".into(), swaps(copies, &run.machine)));
     let min_free = machine.mem.zones.min_free_kbytes;
     all.extend(sysctls::texts(&run.machine.vm, min_free, run.machine.kernel));
@@ -73,20 +72,6 @@ pub fn emit(copies: &Copies, import: &Import) -> Result<Emitted, Error> {
     all.extend(groups::texts(&run.machine.memcgs, run.machine.memcg_mount));
     all.sort();
     Ok(all)
-}
-
-fn managed(s: &Snapshot) -> u64 {
-    s.zones.iter().map(|z| z.managed).sum()
-}
-
-/// The lines of `/proc/meminfo` that are modelled.
-fn meminfo(s: &Snapshot, machine: &MachineConfig) -> String {
-    let swap = machine.swap_slots();
-    let free = s.zones.iter().map(|z| z.free).sum();
-    let line = |name: &str, pages: u64| format!("{:<16}{:>8} kB\n", format!("{name}:"), pages * 4);
-    let all =
-        [("MemTotal", managed(s)), ("MemFree", free), ("SwapTotal", swap), ("SwapFree", swap)];
-    all.map(|(name, pages)| line(name, pages)).concat()
 }
 
 /// `/proc/swaps`, with the names of the machine's own devices.
@@ -209,11 +194,19 @@ fn items(file: &str, text: &str) -> BTreeMap<String, String> {
         "proc/mounts" => {
             all.insert("options of cgroup2".into(), groups::options(text));
         }
-        "proc/meminfo" | "proc/swaps" => {
+        // What programs and caches hold is not there when a run begins.
+        "proc/meminfo" => {
+            let there = ["MemTotal:", "MemFree:", "SwapTotal:", "SwapFree:"];
+            all.extend(text.lines().map(words).filter_map(|line| {
+                let (name, value) = line.split_once(' ')?;
+                there.contains(&name).then(|| (name.trim_end_matches(':').into(), value.into()))
+            }));
+        }
+        "proc/swaps" => {
             for line in text.lines().filter(|l| !l.starts_with("Filename")) {
                 let line = words(line);
                 let (name, value) = line.split_once(' ').unwrap_or((&line, ""));
-                all.insert(name.trim_end_matches(':').into(), value.into());
+                all.insert(name.into(), value.into());
             }
         }
         _ if file.starts_with("sys/kernel/mm/transparent_hugepage") => {

@@ -2,6 +2,7 @@
 
 use super::copies::Copies;
 use super::facts::Facts;
+use super::held;
 use super::note::{Note, Weight};
 use super::options::Options;
 use super::writer::{ANY_TASK, Writer, run_of};
@@ -65,6 +66,7 @@ impl Import {
         if copies.get("proc/vmstat").is_some() {
             notes.push(Note::new("proc/vmstat", "counters", "a run begins with counters at 0"));
         }
+        held::remarks(copies, (options.programs, options.workload), &mut notes)?;
         let mut writer = Writer::new(copies, &facts, options, &mut notes)?;
         let (scenario, layout) = writer.write(layout)?;
         // What is written is read again by whoever runs it, so it is now.

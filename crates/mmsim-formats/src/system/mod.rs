@@ -24,6 +24,7 @@ pub mod copies;
 mod emit;
 mod facts;
 mod groups;
+mod held;
 mod import;
 mod note;
 mod options;

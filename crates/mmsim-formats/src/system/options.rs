@@ -32,6 +32,8 @@ pub struct Options {
     pub programs: Programs,
     /// Where watermarks and per-CPU lists come from.
     pub sizes: Sizes,
+    /// Tasks of the work follow, with the memory that programs had.
+    pub workload: bool,
 }
 
 impl Options {
@@ -49,5 +51,10 @@ impl Options {
     #[must_use]
     pub fn with_sizes(self, sizes: Sizes) -> Options {
         Options { sizes, ..self }
+    }
+    /// With tasks of the work behind the machine.
+    #[must_use]
+    pub fn with_workload(self, workload: bool) -> Options {
+        Options { workload, ..self }
     }
 }

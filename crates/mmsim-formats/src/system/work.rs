@@ -12,7 +12,7 @@ use mmsim_base::error::{Error, ErrorKind};
 use mmsim_core::base::vmstat::VmEvent;
 
 use super::copies::{Copies, GROUPS, Text};
-use super::facts::meminfo;
+use super::held::{Held, Of};
 use super::note::{Note, Weight};
 
 /// Skew of use, which no file tells.
@@ -96,16 +96,8 @@ pub struct Work {
     group: Option<String>,
     /// The largest processes, for a comment.
     largest: Vec<String>,
-}
-
-/// A number of a file with a word and a number in each line.
-fn item(text: &Text, name: &str) -> Option<u64> {
-    let line = |l: &str| {
-        let (word, value) = l.split_once(char::is_whitespace)?;
-        (word.trim_end_matches(':') == name)
-            .then(|| value.split_whitespace().next()?.parse().ok())?
-    };
-    text.text().lines().find_map(line)
+    /// Locked pages by kind, and where that is from.
+    locked: (Vec<(Of, u64)>, &'static str),
 }
 
 /// Total stall of a line of PSI, in microseconds.
@@ -132,7 +124,7 @@ fn recorded(copies: &Copies, group: bool, notes: &mut Vec<Note>) -> Option<Recor
     };
     let moved = |name: &str| -> Option<u64> {
         // A kernel counts modulo a word; a reset is no count.
-        item(later, name)?.checked_sub(item(first, name)?)
+        later.item(name)?.checked_sub(first.item(name)?)
     };
     let rate = |(_, counters): &Rate| {
         let found: Vec<u64> = counters.iter().filter_map(|c| moved(c.name())).collect();
@@ -153,93 +145,28 @@ fn recorded(copies: &Copies, group: bool, notes: &mut Vec<Note>) -> Option<Recor
     Some(Recorded { seconds, rates: RATES.each_ref().map(rate), pressure })
 }
 
-/// Anonymous memory and files in pages: in memory, in swap, and of files in memory.
-struct Held {
-    anon: u64,
-    swapped: u64,
-    files: u64,
-    from: [&'static str; 2],
-}
-
-impl Held {
-    /// Source of the size of a task. `back`: pages of files come back.
-    fn source_of(&self, task: &str, back: bool) -> String {
-        let mib = |pages: u64| pages.div_ceil(256);
-        match (task, back) {
-            ("programs", _) => format!(
-                "{} MiB in memory and {} MiB in swap: {}.",
-                mib(self.anon),
-                mib(self.swapped),
-                self.from[0]
-            ),
-            (_, false) => format!("{} MiB: {}.", mib(self.files), self.from[1]),
-            (_, true) => format!(
-                "{} MiB in the cache: {}. Pages come back, so the files are larger; assumed: by a \
-                 quarter.",
-                mib(self.files),
-                self.from[1]
-            ),
-        }
-    }
-}
-
-fn held(copies: &Copies, notes: &mut Vec<Note>) -> Result<Held, Error> {
-    if let Some(stat) = copies.get("group/memory.stat") {
-        let of = |name: &str| item(stat, name).map(|bytes| bytes / 4096);
-        let (Some(anon), Some(file)) = (of("anon"), of("file")) else {
-            return Err(stat.bad(1, "no `anon` or `file`", "all of memory.stat of cgroup v2"));
-        };
-        let swap = copies.get("group/memory.swap.current");
-        let swapped = swap.and_then(|t| t.word().parse::<u64>().ok()).map(|bytes| bytes / 4096);
-        if swapped.is_none() {
-            let why = "what the group has in swap is not known: taken as nothing";
-            notes.push(
-                Note::new("group/memory.swap.current", "missing", why).weighing(Weight::Machine),
-            );
-        }
-        let from = [
-            "`anon` of memory.stat and memory.swap.current of the group",
-            "`file` less `shmem` of memory.stat of the group",
-        ];
-        let files = file.saturating_sub(of("shmem").unwrap_or(0));
-        return Ok(Held { anon, swapped: swapped.unwrap_or(0), files, from });
-    }
-    let Some(text) = copies.get("proc/meminfo") else {
-        let title = format!("`{}` has no proc/meminfo", copies.origin());
-        let help = "it says how much anonymous memory and page cache there is: copy the machine by \
-                    `mmsim import-system --script --workload`";
-        return Err(Error::new(ErrorKind::File, title).help(help));
-    };
-    let of = |name: &str| Ok::<u64, Error>(meminfo(text, name)?.unwrap_or(0) / 4);
-    let swapped = of("SwapTotal")?.saturating_sub(of("SwapFree")?);
-    Ok(Held {
-        anon: of("AnonPages")?,
-        swapped: swapped.saturating_sub(of("SwapCached")?),
-        files: (of("Cached")? + of("Buffers")?).saturating_sub(of("Shmem")?),
-        from: [
-            "AnonPages and used swap of proc/meminfo",
-            "Cached and Buffers less Shmem of proc/meminfo",
-        ],
-    })
-}
-
 /// The processes that were copied: the largest first, and writes of 1,000 accesses.
 fn processes(copies: &Copies) -> (Vec<String>, Option<u64>) {
     let mut all: Vec<(u64, String)> = Vec::new();
     let (mut dirty, mut private) = (0, 0);
     for (path, text) in copies.under("proc").filter(|(path, _)| path.ends_with("/smaps_rollup")) {
         let id = path.trim_end_matches("/smaps_rollup");
-        let kib = |name: &str| item(text, name).unwrap_or(0).min(MOST_KIB);
+        let kib = |name: &str| text.item(name).unwrap_or(0).min(MOST_KIB);
         let name = copies.get(&format!("proc/{id}/comm")).map_or(id, Text::word);
         let plain: String = name.chars().filter(|c| !c.is_control()).collect();
         let (rss, used) = (kib("Rss"), kib("Referenced"));
         let share = (used * 100).checked_div(rss).unwrap_or(0);
         let mib = |kib: u64| kib.div_ceil(1024);
-        let line = format!(
+        let mut line = format!(
             "{plain} {} MiB, {} MiB in swap, {share} % referenced",
             mib(rss),
             mib(kib("Swap"))
         );
+        for (name, words) in [("Pss_Shmem", "of shared memory"), ("Locked", "locked")] {
+            if kib(name) > 0 {
+                line += &format!(", {} MiB {words}", mib(kib(name)));
+            }
+        }
         all.push((rss + kib("Swap"), line));
         dirty += kib("Private_Dirty");
         private += kib("Private_Dirty") + kib("Private_Clean");
@@ -307,7 +234,7 @@ impl Work {
     /// No file says how much memory programs hold, or they hold none.
     pub fn of(copies: &Copies) -> Result<Work, Error> {
         let mut notes = Vec::new();
-        let held = held(copies, &mut notes)?;
+        let held = Held::of(copies, &mut notes)?;
         let group = copies.get("group/memory.stat").is_some();
         let recorded = recorded(copies, group, &mut notes);
         let (largest, writes) = processes(copies);
@@ -324,7 +251,10 @@ impl Work {
         let group = path.or(limit.map(|_| "group".to_string()));
         let rate = |i: usize| recorded.as_ref().and_then(|r| r.rates[i]).filter(|r| *r > 0.0);
         let mut tasks = Vec::new();
-        let mut task = |name, set_by: &'static [usize], resident: u64, pages: u64, more: Vec<_>| {
+        // Memory that goes to swap is used at one pace, so each kind has its part in the rates.
+        let all = |kind: Of| held.pages(kind).resident + held.pages(kind).swapped;
+        let swappable = all(Of::Programs) + all(Of::Shared);
+        let mut task = |kind: Of, set_by: &'static [usize], pages: u64, more: Vec<_>| {
             if pages == 0 {
                 return;
             }
@@ -333,11 +263,13 @@ impl Work {
                 format!("theta = {THETA}"),
             )];
             keys.extend(more);
-            let (from, think) = (String::new(), THINK);
+            let (name, from, think) = (kind.name(), String::new(), THINK);
             let mut task = Task { name, set_by, pages, think, keys, from };
+            let resident = held.pages(kind).resident;
+            let part = if kind == Of::Files { 1.0 } else { pages as f64 / swappable as f64 };
             let paused = match set_by.iter().find_map(|&i| Some((i, rate(i)?))) {
                 Some((i, rate)) => {
-                    task.set_think(1e9 * misses(resident, pages) / rate);
+                    task.set_think(1e9 * misses(resident, pages) / (rate * part));
                     format!("Set so that the rate of {} is the recorded one.", RATES[i].0)
                 }
                 None => "A guess: no page came back, so no rate tells how fast it is.".to_string(),
@@ -350,20 +282,29 @@ impl Work {
             None => "A guess: no smaps_rollup was copied.",
         };
         let write = format!("write-permille = {}", writes.unwrap_or(WRITES).min(1000));
-        let all = held.anon + held.swapped;
-        task("programs", &[0, 3], held.anon, all, vec![(writes_from.to_string(), write)]);
+        let write = (writes_from.to_string(), write);
+        task(Of::Programs, &[0, 3], all(Of::Programs), vec![write.clone()]);
+        let region = |kind: &str| (String::new(), format!("region = \"{kind}\""));
+        task(Of::Shared, &[0, 3], all(Of::Shared), vec![write, region("shmem")]);
         // Files that come back are larger than what the cache holds of them; by how much is not known.
         let back = rate(4).is_some();
-        let files = if back { held.files + held.files / 4 } else { held.files };
-        let read = (String::new(), "region = \"read\"".to_string());
-        task("files", &[4], held.files, files, vec![read]);
-        tasks.iter_mut().for_each(|task| task.from = held.source_of(task.name, back));
-        if tasks.is_empty() {
+        let files = all(Of::Files);
+        let files = if back { files + files / 4 } else { files };
+        task(Of::Files, &[4], files, vec![region("read")]);
+        let source = |task: &mut Task| {
+            let kind = Of::ALL.into_iter().find(|k| k.name() == task.name);
+            task.from = kind.map(|kind| held.source_of(kind, back)).unwrap_or_default();
+        };
+        tasks.iter_mut().for_each(source);
+        let locked = Of::ALL.map(|kind| (kind, held.pages(kind).locked));
+        let locked: Vec<_> = locked.into_iter().filter(|l| l.1 > 0).collect();
+        if tasks.is_empty() && locked.is_empty() {
             let title = format!("`{}`: programs and page cache hold no memory", copies.origin());
             let help = "copy the machine while it works";
             return Err(Error::new(ErrorKind::File, title).help(help));
         }
-        Ok(Work { tasks, recorded, notes, limit, group, largest })
+        let locked = (locked, held.locked_from);
+        Ok(Work { tasks, recorded, notes, limit, group, largest, locked })
     }
 
     /// Duration of a run in which each task goes over its pages some times, in nanoseconds.
@@ -383,9 +324,9 @@ impl Work {
         if let Some(r) = &self.recorded {
             let _ = writeln!(t, "# Rates are those of two samples {:.1} s apart.", r.seconds);
         }
-        t += "# Assumed: one program has all anonymous memory, another reads all files; both use their\n\
-              # pages by one law all the time. A task of their own for phases, streams and files that are\n\
-              # mapped makes it better.\n";
+        t += "# Assumed: one program has all anonymous memory, another reads all files, a third has all\n\
+              # shared memory; each uses its pages by one law all the time. A task of their own for\n\
+              # phases, streams and files that are mapped makes it better.\n";
         for line in &self.largest {
             let _ = writeln!(t, "# Among the largest processes: {line}.");
         }
@@ -397,10 +338,36 @@ impl Work {
             );
         }
         let duration = self.duration();
-        t + &self
-            .tasks
-            .iter()
-            .map(|task| task.text(duration, self.group.as_deref()))
-            .collect::<String>()
+        let task = |task: &Task| task.text(duration, self.group.as_deref());
+        t += &self.tasks.iter().map(task).collect::<String>();
+        t + &self.locked_text(duration)
+    }
+
+    /// The task that locks memory, if any is locked.
+    fn locked_text(&self, duration: f64) -> String {
+        let (locked, from) = &self.locked;
+        if locked.is_empty() {
+            return String::new();
+        }
+        let (mut regions, mut steps) = (Vec::new(), Vec::new());
+        for (kind, pages) in locked {
+            let (name, region) = (kind.name(), kind.region());
+            regions.push(format!("{name} = {{ memory = \"{pages} pages\", kind = \"{region}\" }}"));
+            let map = "{ do = \"allocate\", populate = false, region";
+            steps.push(format!(
+                "    {map} = \"{name}\" }},\n    {{ do = \"mlock\", region = \"{name}\" }},\n"
+            ));
+        }
+        let group = self.group.as_deref();
+        let memcg = group.map(|g| format!("memcg = {}\n", toml::Value::from(g)));
+        format!(
+            "\n[[task]]\nname = \"locked\"\nworkload = \"phased\"\n{}# {from}. Assumed: locked memory is \
+             anonymous and the rest\n# of it files, other unevictable memory is shared and the rest of it files.\nregions = {{ {} }}\n\
+             steps = [\n{}    {{ do = \"sleep\", time = \"{}\" }},\n]\n",
+            memcg.unwrap_or_default(),
+            regions.join(", "),
+            steps.concat(),
+            time(duration)
+        )
     }
 }

@@ -8,11 +8,12 @@
 //! [`modelled`] says which have values. Counters of mmsim alone (`sim_`) have no place here.
 //!
 //! Everything is a function from a [`Snapshot`] to a text. Source: Linux 6.12 mm/vmstat.c,
-//! mm/memcontrol.c, kernel/sched/psi.c.
+//! mm/memcontrol.c, fs/proc/meminfo.c, kernel/sched/psi.c.
 
 mod buddyinfo;
 mod items;
 mod map;
+mod meminfo;
 mod memory_stat;
 mod swaps;
 mod zoneinfo;
@@ -24,6 +25,7 @@ use mmsim_core::machine::snapshot::{PressureAverages, Snapshot, ZoneSnapshot};
 
 pub use buddyinfo::{buddyinfo, pagetypeinfo};
 pub use map::{LEGEND, map, picture};
+pub use meminfo::meminfo;
 pub use memory_stat::memory_stat;
 pub use swaps::{SwapLine, swaps};
 pub use zoneinfo::zoneinfo;
@@ -33,6 +35,8 @@ pub use zoneinfo::zoneinfo;
 pub enum Kind {
     /// `/proc/vmstat`.
     Vmstat,
+    /// `/proc/meminfo`.
+    Meminfo,
     /// `/proc/zoneinfo`.
     Zoneinfo,
     /// `/proc/buddyinfo`.
@@ -53,8 +57,9 @@ pub enum Kind {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 9] = [
+    pub const ALL: [Kind; 10] = [
         Kind::Vmstat,
+        Kind::Meminfo,
         Kind::Zoneinfo,
         Kind::Buddyinfo,
         Kind::Pagetypeinfo,
@@ -69,6 +74,7 @@ impl Kind {
     pub const fn name(self) -> &'static str {
         match self {
             Kind::Vmstat => "vmstat",
+            Kind::Meminfo => "meminfo",
             Kind::Zoneinfo => "zoneinfo",
             Kind::Buddyinfo => "buddyinfo",
             Kind::Pagetypeinfo => "pagetypeinfo",
@@ -86,6 +92,7 @@ impl Kind {
         let one = |path: &str, text: String| vec![(path.to_string(), text)];
         match self {
             Kind::Vmstat => one("vmstat", vmstat(s)),
+            Kind::Meminfo => one("meminfo", meminfo(s)),
             Kind::Zoneinfo => one("zoneinfo", zoneinfo(s)),
             Kind::Buddyinfo => one("buddyinfo", buddyinfo(s)),
             Kind::Pagetypeinfo => one("pagetypeinfo", pagetypeinfo(s)),

@@ -384,7 +384,7 @@ fn files_of_the_kernel_that_cannot_be() {
     f.write("x.toml", GOOD);
     f.write("notes", "");
     for (name, emit, dir) in [
-        ("emit-of-no-kind", "vmstat,meminfo", "files"),
+        ("emit-of-no-kind", "vmstat,slabinfo", "files"),
         ("emit-into-a-file", "vmstat", "notes"),
         ("no-folder-for-emit", "vmstat", "no/such"),
     ] {

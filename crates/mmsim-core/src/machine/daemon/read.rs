@@ -1,8 +1,8 @@
 //! Files that a program of user space reads.
 //!
 //! Source: Linux 6.12 mm/show_mem.c (`si_mem_available`), fs/proc/base.c (`proc_oom_score`),
-//! mm/memcontrol.c (`memory_stat_format`). Left out: `Shmem`, `Slab`; the second in which statistics
-//! of groups may be stale.
+//! mm/memcontrol.c (`memory_stat_format`). Left out: `Slab`; the second in which statistics of groups
+//! may be stale.
 
 use crate::base::id::{AsId, MemcgId, PageIdx, ThreadId};
 use crate::base::vmstat::VmEvent;
@@ -14,13 +14,19 @@ use crate::virt::pages::Entry;
 use crate::workload::Played;
 
 impl Machine {
-    /// Sizes of the lists of a group on all nodes; the root's are those of all groups.
-    fn lists_of(&self, memcg: MemcgId) -> [u64; 4] {
-        let mut sizes = [0; 4];
+    /// Sizes of the lists of a group on all nodes, the unevictable one last; the root's are those of all
+    /// groups.
+    fn lists_of(&self, memcg: MemcgId) -> [u64; 5] {
+        let mut sizes = [0; 5];
         for node in self.daemons.kswapds.ids() {
             let lists = self.policies.lru.snapshot(&self.mem, node, memcg).lists;
-            let names =
-                ["nr_inactive_anon", "nr_active_anon", "nr_inactive_file", "nr_active_file"];
+            let names = [
+                "nr_inactive_anon",
+                "nr_active_anon",
+                "nr_inactive_file",
+                "nr_active_file",
+                "nr_unevictable",
+            ];
             for (size, name) in sizes.iter_mut().zip(names) {
                 *size += lists.iter().filter(|l| l.0 == name).map(|l| l.1).sum::<u64>();
             }
@@ -29,9 +35,10 @@ impl Machine {
     }
 
     /// `/proc/meminfo`.
-    pub(super) fn meminfo(&self) -> Meminfo {
+    pub(in crate::machine) fn meminfo(&self) -> Meminfo {
         let mem = &self.mem;
-        let [inactive_anon, active_anon, inactive_file, active_file] = self.lists_of(MemcgId(0));
+        let lists = self.lists_of(MemcgId(0));
+        let [inactive_anon, active_anon, inactive_file, active_file, unevictable] = lists;
         let zones = || mem.zones.ids().map(|z| &mem.zones[z]);
         let low: u64 = zones().map(|z| z.watermark[1] + z.boost).sum();
         let part = |pages: u64| pages - low.min(pages / 2);
@@ -48,6 +55,9 @@ impl Machine {
             inactive_anon,
             active_file,
             inactive_file,
+            unevictable,
+            cached: mem.cache.files.nr_cached + mem.cache.files.nr_shmem,
+            shmem: mem.cache.files.nr_shmem,
             swap_total: mem.swap.as_ref().map_or(0, |s| s.total().into()),
             swap_free: mem.swap.as_ref().map_or(0, |s| s.nr_free().into()),
         }
@@ -86,7 +96,7 @@ impl Machine {
             }
             _ => (g.usage, g.swap),
         };
-        let lists = self.lists_of(memcg);
+        let [lists @ .., _] = self.lists_of(memcg);
         let file = match memcg {
             ROOT => self.mem.cache.files.nr_cached + self.mem.cache.files.nr_shmem,
             _ => lists[2] + lists[3],

@@ -267,6 +267,12 @@ pub struct Snapshot {
     pub groups: Vec<MemcgSnapshot>,
     /// Swap devices.
     pub swaps: Vec<SwapArea>,
+    /// `MemAvailable` of `/proc/meminfo`, in pages.
+    pub available: u64,
+    /// Huge pages of the pool of hugetlbfs: in all, mapped nowhere, and of these promised to mappings.
+    pub hugetlb: [u64; 3],
+    /// Frames of zswap's pool.
+    pub zswap_pool: u64,
     /// Nodes that hold shadows alone.
     pub workingset_nodes: u64,
     /// Dirty pages at which the flusher wakes, and at which writers wait.
@@ -322,7 +328,10 @@ impl Machine {
         let of = |m: MemcgId| psi.total_of(m, at);
         let pressures: IndexVec<MemcgId, Pressure> =
             self.mem.memcgs.ids().map(of).collect::<Vec<_>>().into();
+        let available = self.meminfo().mem_available;
         let mem = &self.mem;
+        let pool = &mem.kernel.hugetlb;
+        let hugetlb = [pool.total(), pool.free(), pool.reserved()].map(u64::from);
         let (zones, counts) = counted(mem, &*self.policies.lru);
         let vmstat = mem.memcgs.vmstat_with_descendants();
         let local_events = self.config.memcg_mount.local_events;
@@ -357,6 +366,9 @@ impl Machine {
             groups: mem.memcgs.ids().map(group).collect(),
             layout: mem.layout(),
             swaps: SwapArea::all(mem),
+            available,
+            hugetlb,
+            zswap_pool: mem.zswap().map_or(0, |z| z.store.pool.nr_frames()),
             workingset_nodes: mem.workingset_nodes(),
             dirty_limits: self.dirty_limits(),
             vmstat: mark.vmstat,
