@@ -133,7 +133,8 @@ fn the_largest_process_is_killed_and_the_summary_says_who_held_what() {
     let Outcome::OutOfMemory(s) = &r.outcome else { panic!("{:?}", r.outcome) };
     assert_eq!((s.victim.as_str(), s.shortage), ("large", Shortage::Machine));
     assert_eq!(count(&r, "oom_kill"), 1);
-    let sizes: Vec<_> = s.processes.iter().map(|p| (p.0.as_str(), p.1, p.2)).collect();
+    let sizes: Vec<_> =
+        s.processes.iter().map(|p| (p.name.as_str(), p.resident(), p.swapped)).collect();
     assert_eq!((sizes[0], sizes[2]), (("large", 1300, 0), ("late", sizes[2].1, 0)));
     assert_eq!(sizes[1], ("small", 400, 0));
     // Frames of 2048: processes, three page tables of theirs and more, free ones.

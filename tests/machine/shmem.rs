@@ -96,7 +96,7 @@ fn shmem_swapin_alone() {
 /// S2: the fifth page of an object of at most four ends the process, as SIGBUS does.
 #[test]
 fn a_page_above_the_limit_ends_the_process() {
-    let spec = ShmemSpec { limit: Some(4), stays: true };
+    let spec = ShmemSpec { limit: Some(4), stays: true, noswap: false };
     let ops = vec![shared(8), write(0, 0, 4), end(0), write(0, 4, 1), end(1)];
     let other = member("other", vec![sleep_ms(1000)]);
     let r = run(&on_zram(Kernel::V6_12), vec![sharer("t", Some(0), spec, ops), other]);
@@ -207,7 +207,7 @@ fn what_was_never_written_is_dropped() {
 #[test]
 fn an_object_goes_with_its_last_mapping() {
     for (stays, left) in [(false, [0, 0]), (true, [4, 4])] {
-        let spec = ShmemSpec { limit: None, stays };
+        let spec = ShmemSpec { stays, ..ShmemSpec::default() };
         let ops = vec![
             shared(8),
             write(0, 0, 8),
@@ -280,4 +280,148 @@ fn a_locked_mapping_keeps_its_pages() {
     let r = alone(&on_zram(Kernel::V6_12), ops);
     assert_eq!(gauges(&r, "nr_shmem"), [8]);
     assert_eq!(gauges(&r, "nr_unevictable"), [8]);
+}
+
+fn shm_lock(lock: bool) -> Op {
+    Op::ShmLock { region: RegionId(0), lock }
+}
+/// Drains the batches, and does nothing else where nothing is locked.
+fn drain() -> Op {
+    Op::Munlock { region: RegionId(0), first: 0, count: 1 }
+}
+const UNEVICTABLE: [&str; 6] = [
+    "unevictable_pgs_culled",
+    "unevictable_pgs_scanned",
+    "unevictable_pgs_rescued",
+    "unevictable_pgs_mlocked",
+    "unevictable_pgs_munlocked",
+    "pswpout",
+];
+
+/// Pages of a tmpfs with `noswap` are unevictable from birth, and are not locked ones. Removed, they
+/// are neither unlocked nor rescued.
+#[test]
+fn noswap_keeps_all_pages_from_birth() {
+    for kernel in KERNELS {
+        let spec = ShmemSpec { noswap: true, ..ShmemSpec::default() };
+        let mut ops = vec![shared(8), write(0, 0, 8), drain(), end(0)];
+        ops.extend(swap_out(8));
+        ops.push(end(1));
+        ops.push(Op::Madvise { region: RegionId(0), first: 0, count: 8, advice: Remove });
+        ops.push(end(2));
+        let r = run(&on_zram(kernel), vec![sharer("t", Some(0), spec, ops)]);
+        assert_eq!(gauges(&r, "nr_shmem"), [8, 8, 0], "{kernel:?}");
+        assert_eq!(gauges(&r, "nr_unevictable"), [8, 8, 0], "{kernel:?}");
+        let of = |i: usize| phase_counts(&r.phases[i], UNEVICTABLE);
+        assert_eq!([of(0), of(1), of(2)], [[8, 0, 0, 0, 0, 0], [0; 6], [0; 6]], "{kernel:?}");
+    }
+}
+
+/// `SHM_LOCK` moves no page and brings none in: reclaim that meets the pages takes them off their list.
+/// `SHM_UNLOCK` looks at all and rescues all. What comes back into a locked object stays, though swap
+/// readahead of 6.12 has put it on an evictable list before.
+#[test]
+fn a_locked_object_stays_until_it_is_unlocked() {
+    for kernel in KERNELS {
+        let mut ops = vec![shared(8), write(0, 0, 8), drain(), shm_lock(true), end(0)];
+        ops.extend(swap_out(8));
+        ops.extend([end(1), shm_lock(false), end(2)]);
+        ops.extend(swap_out(8));
+        ops.extend([end(3), shm_lock(true), end(4), read(0, 0, 8)]);
+        ops.extend(swap_out(8));
+        ops.push(end(5));
+        let r = alone(&on_zram(kernel), ops);
+        assert_eq!(gauges(&r, "nr_unevictable"), [0, 8, 0, 0, 0, 8], "{kernel:?}");
+        assert_eq!(gauges(&r, "nr_shmem"), [8, 8, 8, 0, 0, 8], "{kernel:?}");
+        let of = |i: usize| phase_counts(&r.phases[i], UNEVICTABLE);
+        assert_eq!(of(0), [0; 6], "{kernel:?}");
+        assert_eq!(of(1), [8, 0, 0, 0, 0, 0], "{kernel:?}");
+        assert_eq!(of(2), [0, 8, 8, 0, 0, 0], "{kernel:?}");
+        assert_eq!(of(3), [0, 0, 0, 0, 0, 8], "{kernel:?}");
+        assert_eq!([of(4), of(5)], [[0; 6], [8, 0, 0, 0, 0, 0]], "{kernel:?}");
+    }
+}
+
+/// Four of eight pages are locked by a mapping as well. Unlocked there, they stay for the object's
+/// sake; the object unlocked first, they stay for the mapping's.
+#[test]
+fn a_page_that_is_locked_twice_stays_until_both_go() {
+    let mlock = Op::Mlock { region: RegionId(0), first: 0, count: 4, onfault: false };
+    let munlock = Op::Munlock { region: RegionId(0), first: 0, count: 4 };
+    for (first, second, left, counts) in [
+        (munlock, shm_lock(false), 8, [[0, 0, 0, 0, 4, 0], [0, 8, 8, 0, 0, 0]]),
+        (shm_lock(false), munlock, 4, [[0, 8, 4, 0, 0, 0], [0, 0, 4, 0, 4, 0]]),
+    ] {
+        let mut ops = vec![shared(8), write(0, 0, 8), drain(), shm_lock(true)];
+        ops.extend(swap_out(8));
+        ops.extend([mlock, end(0), first, end(1), second, end(2)]);
+        let r = alone(&on_zram(Kernel::V6_12), ops);
+        assert_eq!(gauges(&r, "nr_unevictable"), [8, left, 0]);
+        let of = |i: usize| phase_counts(&r.phases[i], UNEVICTABLE);
+        assert_eq!(of(0), [8, 0, 0, 4, 0, 0]);
+        assert_eq!([of(1), of(2)], counts);
+    }
+}
+
+/// Both LRUs leave such objects alone while other memory goes to swap: 1,024 pages with `noswap`, and 512
+/// of an object that was locked when its pages were on evictable lists. Unlocked, the 512 can go.
+#[test]
+fn every_lru_leaves_unevictable_objects_alone() {
+    for lru in ["classic-v6.12", "mglru-v6.12"] {
+        let text = format!(
+            r#"
+            [machine]
+            memory = "24MiB"
+            kernel = "6.12"
+            swap = {{ size = "64MiB", device = "ramdisk" }}
+            [[task]]
+            name = "t"
+            workload = "phased"
+            regions = {{ r = {{ memory = "4MiB", kind = "shmem", noswap = true }}, s = {{ memory = "2MiB", kind = "shmem" }}, a = {{ memory = "32MiB" }} }}
+            steps = [
+                {{ do = "allocate", region = "r" }},
+                {{ do = "allocate", region = "s" }},
+                {{ do = "shm-lock", region = "s" }},
+                {{ do = "allocate", region = "a" }},
+                {{ do = "touch", region = "a" }},
+                {{ do = "phase", name = "locked" }},
+                {{ do = "shm-unlock", region = "s" }},
+                {{ do = "touch", region = "a", passes = 2 }},
+                {{ do = "phase", name = "unlocked" }},
+            ]
+            [[variant]]
+            name = "v"
+            reclaim = {{ preset = "{lru}" }}
+            "#
+        );
+        let r = &scenario(&text)[0];
+        assert_eq!(gauges(r, "nr_unevictable"), [1536, 1024], "{lru}");
+        assert_eq!(gauges(r, "nr_shmem")[0], 1536, "{lru}");
+        assert!(gauges(r, "nr_shmem")[1] < 1536, "{lru}");
+        let [scanned, rescued, mlocked] = phase_counts(
+            &r.phases[1],
+            ["unevictable_pgs_scanned", "unevictable_pgs_rescued", "unevictable_pgs_mlocked"],
+        );
+        assert_eq!([scanned, rescued, mlocked], [512, 512, 0], "{lru}");
+    }
+}
+
+/// The OOM killer's table of processes has a column of shared memory, or not.
+#[test]
+fn oom_parts_of_rss() {
+    use mmsim::machine::result::{OomProcess, OomSummary};
+    use mmsim::report::proc::Kind;
+    let text = |v| {
+        let c = ruled(on_zram(Kernel::V7_3), "oom-parts-of-rss", v);
+        let mut s =
+            machine(&c, vec![task("t", vec![end(0)])]).snapshot(mmsim::base::time::SimTime(0));
+        let mut oom = OomSummary::default();
+        oom.victim = "t".into();
+        oom.processes =
+            vec![OomProcess { name: "t".into(), rss: [1, 2, 4], ..OomProcess::default() }];
+        s.oom = Some(oom);
+        Kind::Oom.files(&s)[0].1.clone()
+    };
+    let row = "        7        1        2         4 ";
+    assert_eq!(["no", "yes"].map(|v| text(v).contains(row)), [false, true]);
 }

@@ -152,7 +152,7 @@ mod tests {
     use super::*;
     use crate::samples;
     use mmsim::base::time::SimTime;
-    use mmsim::machine::result::{OomSummary, Outcome};
+    use mmsim::machine::result::{OomProcess, OomSummary, Outcome};
 
     fn plan(name: &str, labels: &[&str], expect_oom: bool) -> Plan {
         let text = "schema = 1\nname = \"plan\"\n\n[machine]\nmemory = \"1GiB\"\n\n[[task]]\n\
@@ -189,7 +189,12 @@ mod tests {
         let mut result = samples::result(0, 1);
         let mut oom = OomSummary::default();
         oom.at = SimTime(1_500_000_000);
-        oom.processes = vec![("ebizzy".into(), 900, 100)];
+        oom.processes = vec![OomProcess {
+            name: "ebizzy".into(),
+            rss: [900, 0, 0],
+            swapped: 100,
+            ..OomProcess::default()
+        }];
         (oom.free, oom.cache, oom.kernel, oom.swap_total) = (7, 3, 90, 100);
         result.outcome = Outcome::OutOfMemory(oom);
         let results = [vec![(samples::meta("v", 1), result)]];

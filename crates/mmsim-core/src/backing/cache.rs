@@ -79,6 +79,8 @@ pub struct ShmemSpec {
     pub limit: Option<u32>,
     /// It stays when no process maps it any more, as a file of tmpfs or a SysV segment does.
     pub stays: bool,
+    /// It never goes to swap: its tmpfs is mounted with `noswap`.
+    pub noswap: bool,
 }
 
 /// State of an object of shared memory.
@@ -90,8 +92,17 @@ pub struct Shmem {
     pub used: u32,
     /// Mappings of it.
     pub mappings: u32,
+    /// Its pages are unevictable: `noswap`, or `SHM_LOCK`.
+    pub unevictable: bool,
     /// A region, by its number, that maps it from a page on: by the process's law its pages compress.
     pub mapper: Option<(AsId, u16, u32)>,
+}
+
+impl Shmem {
+    /// A new one, without pages.
+    pub(crate) fn new(spec: ShmemSpec) -> Shmem {
+        Shmem { spec, unevictable: spec.noswap, ..Shmem::default() }
+    }
 }
 
 /// The pages of files that are charged to one group: what its writeback domain counts.

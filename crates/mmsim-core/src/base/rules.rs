@@ -369,6 +369,10 @@ settings! {
         counts_free_blocks as "counts-free-blocks": bool = false, "6.18" => true,
             .kernel("NR_FREE_PAGES_BLOCKS")
             .source("include/linux/mmzone.h of Linux 6.18, NR_FREE_PAGES_BLOCKS");
+        /// the OOM killer's table of processes has anonymous, file and shared memory apart
+        oom_parts_of_rss as "oom-parts-of-rss": bool = false, "6.8" => true,
+            .kernel("dump_tasks")
+            .source("6.8 \"mm, oom: dump_tasks add rss detailed information printing\"");
 
         // Faults and page tables.
 

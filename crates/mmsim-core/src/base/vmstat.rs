@@ -219,6 +219,8 @@ vm_events! {
     HtlbBuddyAllocFail = "htlb_buddy_alloc_fail", Blocks, Blocks;
     /// Pages that went to the unevictable list.
     UnevictablePgsCulled = "unevictable_pgs_culled", Pages, Pages, .minor();
+    /// Pages that `SHM_UNLOCK` looked at.
+    UnevictablePgsScanned = "unevictable_pgs_scanned", Pages, Pages, .younger().minor();
     /// Pages that came back from the unevictable list.
     UnevictablePgsRescued = "unevictable_pgs_rescued", Pages, Pages,
         .within(VmEvent::UnevictablePgsCulled, "lru_add, __munlock_folio").minor();

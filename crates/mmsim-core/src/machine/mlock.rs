@@ -1,4 +1,4 @@
-//! `mlock(2)` and `munlock(2)`.
+//! `mlock(2)`, `munlock(2)`, and `shmctl(2)` of shared memory.
 //!
 //! A mapping is locked in parts where the kernel splits its VMA. What `mlock(2)` finds goes to the
 //! unevictable list at once, then the rest is faulted in; what comes later is locked as it is mapped.
@@ -15,7 +15,7 @@ use crate::base::id::{PageIdx, ThreadId, VmaId};
 use crate::base::vmstat::VmEvent;
 use crate::virt::pages::Entry;
 use crate::virt::space::VmaKind;
-use crate::workload::Run;
+use crate::workload::{RegionId, Run};
 use std::ops::Range;
 
 impl Machine {
@@ -35,6 +35,7 @@ impl Machine {
                 return Ok(());
             }
             self.mem.virt.spaces.set_locked(&mut self.mem.virt.pages, id, range.clone(), true);
+            self.mem.tell_of_mlock(id, range.clone(), true);
             self.mem.lru_drain(&mut *self.policies.lru);
             for page in range.clone().map(PageIdx) {
                 if let Entry::Frame(folio) = self.mem.virt.pages.entry(page) {
@@ -67,7 +68,20 @@ impl Machine {
                 self.mem.munlock_folio(&mut *self.policies.lru, folio);
             }
         }
+        if self.mem.virt.spaces.vma(id).locks_any(range.clone()) {
+            self.mem.tell_of_mlock(id, range.clone(), false);
+        }
         self.mem.virt.spaces.set_locked(&mut self.mem.virt.pages, id, range, false);
+    }
+
+    /// `shmctl(2)` with `SHM_LOCK` or `SHM_UNLOCK` on the object behind a region.
+    pub(super) fn shm_lock(&mut self, tid: ThreadId, region: RegionId, lock: bool) {
+        let (id, _) = self.range_of(tid, Run { region, write: false, first: 0, count: 1 });
+        self.mem.acting.now += self.mem.given.cost.t_syscall;
+        let VmaKind::Shmem { file, .. } = self.mem.virt.spaces.vma(id).kind else {
+            panic!("{region:?} is not shared memory")
+        };
+        self.mem.lock_shmem(&mut *self.policies.lru, file, lock);
     }
 
     /// The mapping and the pages of a run in a region of a thread's process.

@@ -45,6 +45,7 @@ impl Machine {
             Op::Munlock { region, first, count } => {
                 self.munlock(tid, Run { region, write: false, first, count });
             }
+            Op::ShmLock { region, lock } => self.shm_lock(tid, region, lock),
             Op::Barrier => return self.barrier(tid),
             Op::KernelAlloc { order, migratetype, flags, handle } => {
                 return self.kernel_alloc(tid, order, migratetype, flags, handle);
@@ -80,6 +81,7 @@ impl Machine {
             | Op::Madvise { .. }
             | Op::Mlock { .. }
             | Op::Munlock { .. }
+            | Op::ShmLock { .. }
             | Op::Barrier
             | Op::KernelAlloc { .. }
             | Op::HugePool { .. }
@@ -163,7 +165,12 @@ impl Machine {
             return Err(Undone::Killed);
         }
         let all = &mut self.mem.virt.pages;
-        self.mem.virt.spaces.mmap(all, space, region, pages, kind, flags, at);
+        let id = self.mem.virt.spaces.mmap(all, space, region, pages, kind, flags, at);
+        if flags.locked {
+            let vma = self.mem.virt.spaces.vma(id);
+            let all = vma.start.0..vma.end().0;
+            self.mem.tell_of_mlock(id, all, true);
+        }
         Ok(())
     }
 

@@ -106,7 +106,7 @@ impl Memory {
             assert!(there.pages >= *pages, "{f} ({name}) has fewer than {pages} pages");
             return f;
         }
-        self.create_file(name, *pages, shmem.map(|spec| Shmem { spec, ..Shmem::default() }))
+        self.create_file(name, *pages, shmem.map(Shmem::new))
     }
 
     fn create_file(&mut self, name: &str, pages: u32, shmem: Option<Shmem>) -> FileId {

@@ -37,6 +37,8 @@ pub struct Lru {
     pub(super) settling: Vec<FolioId>,
     /// Mappings that lock a folio, where that is not one.
     pub(super) mlock_counts: BTreeMap<FolioId, u32>,
+    /// Folios of objects that are unevictable, and whether a mapping locks them too.
+    pub(super) kept: BTreeMap<FolioId, bool>,
     /// Huge folios that are mapped in part, and wait for a shrinker to split them.
     pub(super) split_queues: SplitQueues,
 }
@@ -52,6 +54,7 @@ impl Lru {
             total: 0,
             settling: Vec::new(),
             mlock_counts: BTreeMap::new(),
+            kept: BTreeMap::new(),
             split_queues: SplitQueues::new(config.memcgs.len() + 1),
         }
     }

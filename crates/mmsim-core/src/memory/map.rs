@@ -257,6 +257,9 @@ impl Memory {
             self.lru_drain(policy);
         }
         let (start, nr) = (self.virt.spaces.vma(id).start, self.virt.spaces.vma(id).pages);
+        if self.virt.spaces.vma(id).flags.locked {
+            self.tell_of_mlock(id, start.0..start.0 + nr, false);
+        }
         self.zap_pages(policy, start, nr, id);
         if self.virt.spaces.vma(id).kind == VmaKind::HugeTlb {
             self.unreserve_hugetlb(nr);

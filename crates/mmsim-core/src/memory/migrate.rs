@@ -301,6 +301,9 @@ impl Memory {
         {
             self.lru.mlock_counts.insert(target, n);
         }
+        if let Some(locked) = self.lru.kept.remove(&folio) {
+            self.lru.kept.insert(target, locked);
+        }
         self.frames.rmap[target] = self.frames.rmap[folio];
         self.frames.set_memcg(target, self.frames.memcg(folio));
         self.frames.store(target, bits & !LEFT);

@@ -7,8 +7,12 @@
 //! One that comes back gives up its slot at once, so each eviction writes. A page that was only read
 //! is clean: reclaim drops it, and the next touch finds zeroes again.
 //!
-//! Source: Linux 6.12 mm/shmem.c (`shmem_writepage`, `shmem_swapin_folio`, `shmem_undo_range`). Left
-//! out: huge pages, quotas, limits of inodes, `noswap`, and SHM_LOCK.
+//! With `noswap` its pages are unevictable from birth; with `SHM_LOCK` those that are there go to the
+//! unevictable list where reclaim meets them, and `SHM_UNLOCK` brings them back.
+//!
+//! Source: Linux 6.12 mm/shmem.c (`shmem_writepage`, `shmem_swapin_folio`, `shmem_undo_range`,
+//! `shmem_lock`), mm/mlock.c. Left out: huge pages, quotas, limits of inodes, and of memory that a user
+//! locks by `SHM_LOCK`.
 
 use super::Memory;
 use crate::backing::contents::Content;
@@ -42,6 +46,9 @@ impl Memory {
         self.frames.rmap[folio] = page.0;
         self.virt.pages.set_entry(page, Entry::Frame(folio), 0);
         self.cache.files.shmem_enters(file, page, new);
+        if self.cache.files.shmem_of(file).unevictable {
+            self.keep(folio);
+        }
         self.emit(|| TraceEvent::MmFilemapAddToPageCache { file, index, pfn: folio, page });
     }
 
@@ -150,6 +157,20 @@ impl Memory {
                     self.put_slot(policy, slot);
                 }
                 _ => {}
+            }
+        }
+    }
+
+    /// `SHM_LOCK` makes an object unevictable, `SHM_UNLOCK` evictable again (`shmem_lock`,
+    /// `shmem_unlock_mapping`).
+    pub(crate) fn lock_shmem(&mut self, policy: &mut dyn ReclaimPolicy, file: FileId, lock: bool) {
+        self.cache.files.shmem_of(file).unevictable = lock;
+        let (base, pages) = (self.cache.files[file].base.0, self.cache.files[file].pages);
+        for page in (base..base + pages).map(PageIdx) {
+            let Entry::Frame(folio) = self.virt.pages.entry(page) else { continue };
+            match lock {
+                true => self.keep(folio),
+                false => self.keep_no_more(policy, folio),
             }
         }
     }

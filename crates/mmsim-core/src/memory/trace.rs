@@ -190,6 +190,9 @@ trace_events! {
         /// why: `zap` is unmapping, `MADV_DONTNEED` and exit, `lazy_free` is `MADV_FREE` of a page
         /// in swap, `invalidate` takes a page of a file out of the page cache.
         SimDrop { page: PageIdx, pfn: Option<Pfn>, slot: Option<SwapSlot>, why: &'static str },
+        /// Pages were locked by a mapping, or are no longer; of a mapped file, those of the file (no
+        /// tracepoint in Linux).
+        SimMlock { page: PageIdx, pages: u32, locked: bool },
         /// Fate of one folio of an inactive scan (no tracepoint in Linux).
         SimScanFolio { pfn: Pfn, page: Option<PageIdx>, file: bool, outcome: ScanOutcome },
         /// A folio was activated (`pagemap:mm_lru_activate`).

@@ -405,6 +405,10 @@ impl Spaces {
     pub fn locked_pages(&self, a: AsId) -> u64 {
         self.spaces[a].vmas.iter().map(|&v| self.vmas[v].locked_pages()).sum()
     }
+    /// Pages of all mappings of a process (`total_vm`).
+    pub fn mapped_pages(&self, a: AsId) -> u64 {
+        self.spaces[a].vmas.iter().map(|&v| u64::from(self.vmas[v].pages)).sum()
+    }
     /// The VMA behind a region number.
     #[inline]
     pub fn region(&self, a: AsId, r: RegionId) -> Option<VmaId> {

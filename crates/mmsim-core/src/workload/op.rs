@@ -350,6 +350,13 @@ pub enum Op {
         /// `MLOCK_ONFAULT`: bring nothing in now.
         onfault: bool,
     },
+    /// `shmctl(2)` with `SHM_LOCK` or `SHM_UNLOCK` on the object of shared memory behind a region.
+    ShmLock {
+        /// The region.
+        region: RegionId,
+        /// Lock, or unlock.
+        lock: bool,
+    },
     /// `munlock(2)` on pages of a region.
     Munlock {
         /// The region.

@@ -337,6 +337,7 @@ impl Program {
             | Step::MlockAll { .. }
             | Step::Munlock { .. }
             | Step::MunlockAll
+            | Step::ShmLock { .. }
             | Step::Read { .. }
             | Step::Write { .. }
             | Step::Writes(_) => {

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use mmsim_core::base::time::SimTime;
-use mmsim_core::machine::result::{OomSummary, Stuck, StuckSummary, WaitingThread};
+use mmsim_core::machine::result::{self, OomSummary, Stuck, StuckSummary, WaitingThread};
 
 /// End of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -117,14 +117,21 @@ pub struct OomReport {
     pub processes: Vec<OomProcess>,
     /// Free pages.
     pub free: u64,
-    /// Pages of the page cache.
+    /// Pages of the page cache, without shared memory.
     pub cache: u64,
+    /// Pages of shared memory.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub shmem: u64,
     /// Pages of the kernel itself.
     pub kernel: u64,
     /// Free swap slots.
     pub swap_free: u64,
     /// All swap slots.
     pub swap_total: u64,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 /// A kill of the OOM killer.
@@ -145,16 +152,20 @@ pub struct OomProcess {
     pub name: String,
     /// Resident pages.
     pub resident: u64,
+    /// Of these, shared memory.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub shmem: u64,
     /// Swapped pages.
     pub swapped: u64,
 }
 
 impl From<&OomSummary> for OomReport {
     fn from(s: &OomSummary) -> Self {
-        let process = |&(ref name, resident, swapped): &(String, u64, u64)| OomProcess {
-            name: name.clone(),
-            resident,
-            swapped,
+        let process = |p: &result::OomProcess| OomProcess {
+            name: p.name.clone(),
+            resident: p.resident(),
+            shmem: p.rss[2],
+            swapped: p.swapped,
         };
         OomReport {
             at_ns: s.at.0,
@@ -171,6 +182,7 @@ impl From<&OomSummary> for OomReport {
             processes: s.processes.iter().map(process).collect(),
             free: s.free,
             cache: s.cache,
+            shmem: s.shmem,
             kernel: s.kernel,
             swap_free: s.swap_free,
             swap_total: s.swap_total,
@@ -193,12 +205,21 @@ impl OomReport {
             .processes
             .iter()
             .take(3)
-            .map(|p| format!("{} {} resident and {} swapped", p.name, p.resident, p.swapped))
+            .map(|p| {
+                let shmem = match p.shmem {
+                    0 => String::new(),
+                    n => format!(" ({n} of them shared memory)"),
+                };
+                format!("{} {} resident{shmem} and {} swapped", p.name, p.resident, p.swapped)
+            })
             .collect();
         if self.processes.len() > 3 {
             holders.push(format!("{} more processes", self.processes.len() - 3));
         }
         holders.push(format!("page cache {}", self.cache));
+        if self.shmem > 0 {
+            holders.push(format!("shared memory {}", self.shmem));
+        }
         holders.push(format!("kernel {}", self.kernel));
         holders.push(format!("free {}", self.free));
         let killed = self.who_was_killed();

@@ -129,7 +129,7 @@ mod tests {
     use crate::pairs::Pairs;
     use crate::samples;
     use mmsim_core::base::time::SimDuration;
-    use mmsim_core::machine::result::{OomSummary, Outcome};
+    use mmsim_core::machine::result::{OomProcess, OomSummary, Outcome};
 
     #[test]
     fn a_report_reads_back_as_it_was_written() {
@@ -204,7 +204,12 @@ mod tests {
     fn out_of_memory_says_who_held_it() {
         let mut result = samples::result(100, 0);
         let mut oom = OomSummary::default();
-        oom.processes = vec![("ebizzy".into(), 900, 100)];
+        oom.processes = vec![OomProcess {
+            name: "ebizzy".into(),
+            rss: [900, 0, 0],
+            swapped: 100,
+            ..OomProcess::default()
+        }];
         oom.free = 7;
         result.outcome = Outcome::OutOfMemory(oom);
         let run = RunReport::from_result(RunMeta::default(), &result);

@@ -64,7 +64,6 @@ const OTHERS: &[Others] = &[
     ),
     (Some(E::PgMigrateFail), "thp_migration_success thp_migration_fail thp_migration_split"),
     (Some(E::HtlbBuddyAllocFail), "cma_alloc_success cma_alloc_fail"),
-    (Some(E::UnevictablePgsCulled), "unevictable_pgs_scanned"),
     (Some(E::UnevictablePgsMunlocked), "unevictable_pgs_cleared unevictable_pgs_stranded"),
     (
         Some(E::ThpFaultFallbackCharge),

@@ -15,6 +15,7 @@ mod items;
 mod map;
 mod meminfo;
 mod memory_stat;
+mod oom;
 mod swaps;
 mod zoneinfo;
 
@@ -49,6 +50,8 @@ pub enum Kind {
     Pressure,
     /// `/proc/swaps`.
     Swaps,
+    /// Lines of the kernel's log when the OOM killer acted first.
+    Oom,
     /// A picture of physical memory, which no kernel has.
     Map,
     /// Physical memory frame by frame, to begin with another time; no kernel has it either.
@@ -57,7 +60,7 @@ pub enum Kind {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 10] = [
+    pub const ALL: [Kind; 11] = [
         Kind::Vmstat,
         Kind::Meminfo,
         Kind::Zoneinfo,
@@ -66,6 +69,7 @@ impl Kind {
         Kind::MemoryStat,
         Kind::Pressure,
         Kind::Swaps,
+        Kind::Oom,
         Kind::Map,
         Kind::Layout,
     ];
@@ -81,6 +85,7 @@ impl Kind {
             Kind::MemoryStat => "memory.stat",
             Kind::Pressure => "pressure",
             Kind::Swaps => "swaps",
+            Kind::Oom => "oom",
             Kind::Map => "map",
             Kind::Layout => "layout",
         }
@@ -98,6 +103,7 @@ impl Kind {
             Kind::Pagetypeinfo => one("pagetypeinfo", pagetypeinfo(s)),
             Kind::Pressure => one("pressure/memory", pressure(s)),
             Kind::Swaps => one("swaps", swaps(&areas_of(s))),
+            Kind::Oom => oom::oom(s).map_or_else(Vec::new, |text| one("oom", text)),
             Kind::Map => one("map", map(s)),
             Kind::Layout => one("layout", mmsim_base::layout::text(&s.layout)),
             Kind::MemoryStat => s

@@ -285,6 +285,7 @@ impl Workload for Filter {
                         None => out.push(*op),
                     }
                 }
+                Op::ShmLock { .. } => out.push(*op),
                 Op::Munlock { region: r, first, count } => {
                     let part = region(&process, r.0).map(|m| self.part(&m, first, count));
                     match part {

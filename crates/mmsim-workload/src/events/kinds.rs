@@ -476,6 +476,9 @@ events! {
     sim_drop = SimDrop { page, pfn, slot, why }
         "what a page held in memory or in swap is gone, and why; the page cache keeps what a \
          mapping shows of a file";
+    sim_mlock = SimMlock { page, pages, locked }
+        "a mapping locks this page and those behind it, or no longer; a mapped file has pages of its \
+         own";
     sim_scan_folio = SimScanFolio { pfn, page, file, outcome }
         "what an inactive scan did with one folio, and why";
     mm_lru_activate in pagemap = MmLruActivate { pfn }

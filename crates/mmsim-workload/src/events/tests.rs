@@ -176,6 +176,7 @@ fn drawn(kind: TraceKind, rng: &mut Rng) -> TraceEvent {
         K::SimDrop => {
             E::SimDrop { page, pfn: yes.then_some(pfn), slot, why: ["zap", "invalidate"][of(2)] }
         }
+        K::SimMlock => E::SimMlock { page, pages: n!() as u32, locked: yes },
         K::SimScanFolio => {
             use ScanOutcome::{
                 ActivateDirty, ActivateNoSwap, ActivateReferenced, ActivateRewritten,

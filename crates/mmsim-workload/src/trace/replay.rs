@@ -503,7 +503,7 @@ impl Workload for TraceWorkload {
                 _ => false,
             };
             let is = self.trace.info.regions.iter().any(of);
-            is.then_some(ShmemSpec { limit: None, stays: false })
+            is.then_some(ShmemSpec::default())
         };
         let files = self.trace.info.files.iter().enumerate();
         files

@@ -19,7 +19,7 @@ use super::alloc::{AllocOutcome, TICK};
 use crate::base::id::{AsId, Idx as _, MemcgId, ThreadId};
 use crate::base::time::SimTime;
 use crate::base::vmstat::VmEvent;
-use crate::machine::watch::result::Shortage;
+use crate::machine::watch::result::{OomProcess, Shortage};
 use crate::machine::{Machine, OomSummary};
 use crate::memory::MemcgEvent;
 use crate::memory::memcg_tree::ROOT;
@@ -223,25 +223,33 @@ impl Machine {
     /// This moment, in which a process is killed for a shortage.
     pub(in crate::machine) fn oom_summary(&self, victim: AsId, shortage: Shortage) -> OomSummary {
         let mem = &self.mem;
-        let mut processes: Vec<(String, u64, u64)> = mem
-            .virt
-            .spaces
-            .ids()
-            .filter(|&a| !mem.virt.spaces[a].dead)
-            .map(|a| {
-                let s = &mem.virt.spaces[a];
-                (s.name.clone(), s.rss(), s.swapents)
-            })
-            .collect();
-        processes.sort_by(|a, b| (b.1 + b.2).cmp(&(a.1 + a.2)).then(a.0.cmp(&b.0)));
+        let spaces = &mem.virt.spaces;
+        let process = |a: AsId| {
+            let s = &spaces[a];
+            OomProcess {
+                pid: a.0.into(),
+                name: s.name.clone(),
+                total_vm: spaces.mapped_pages(a),
+                rss: [s.rss_anon, s.rss_file, s.rss_shmem],
+                swapped: s.swapents,
+                tables: s.tables,
+                oom_score_adj: s.oom_score_adj,
+            }
+        };
+        let living = spaces.ids().filter(|&a| !spaces[a].dead);
+        let mut processes: Vec<OomProcess> = living.map(process).collect();
+        let size = |p: &OomProcess| p.resident() + p.swapped;
+        processes.sort_by(|a, b| size(b).cmp(&size(a)).then(a.name.cmp(&b.name)));
         OomSummary {
             at: mem.acting.now,
             victim: mem.virt.spaces[victim].name.clone(),
             shortage,
             later: Vec::new(),
             processes,
+            gauges: self.gauges(),
             free: mem.zones.nr_free(),
             cache: mem.cache.files.nr_cached,
+            shmem: mem.cache.files.nr_shmem,
             kernel: mem.kernel.nr_page_tables
                 + mem.kernel.slab()
                 + mem.nr_zspages()

@@ -112,18 +112,48 @@ pub struct OomSummary {
     pub shortage: Shortage,
     /// Kills after the first: when and whom, [`OomSummary::MOST_LATER`] at most.
     pub later: Vec<(SimTime, String)>,
-    /// Per process: name, resident pages, swapped pages. In order of size.
-    pub processes: Vec<(String, u64, u64)>,
-    /// Free pages, pages of the page cache, pages the kernel itself holds.
+    /// Living processes, in order of size.
+    pub processes: Vec<OomProcess>,
+    /// Gauges of the machine, by their names in `/proc/vmstat`.
+    pub gauges: Vec<(&'static str, u64)>,
+    /// Free pages.
     pub free: u64,
-    /// Page cache.
+    /// Page cache, without shared memory.
     pub cache: u64,
+    /// Shared memory.
+    pub shmem: u64,
     /// Kernel: page tables, zram's store, overhead.
     pub kernel: u64,
     /// Free and total swap slots.
     pub swap_free: u64,
     /// Total swap slots.
     pub swap_total: u64,
+}
+
+/// A process when memory ran out, in pages.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct OomProcess {
+    /// Its number.
+    pub pid: u32,
+    /// Its name.
+    pub name: String,
+    /// Mapped, in memory or not.
+    pub total_vm: u64,
+    /// Resident anonymous pages, pages of files, and shared memory.
+    pub rss: [u64; 3],
+    /// In swap.
+    pub swapped: u64,
+    /// Page tables.
+    pub tables: u64,
+    /// `oom_score_adj`.
+    pub oom_score_adj: i16,
+}
+
+impl OomProcess {
+    /// Resident pages.
+    pub fn resident(&self) -> u64 {
+        self.rss.iter().sum()
+    }
 }
 
 impl OomSummary {

@@ -14,7 +14,7 @@ use crate::base::time::SimTime;
 use crate::base::vmstat::{VmEvent, VmStat};
 use crate::config::{HUGE_ORDER, ZoneKind};
 use crate::machine::Machine;
-use crate::machine::watch::result::Pressure;
+use crate::machine::watch::result::{OomSummary, Pressure};
 pub use crate::machine::watch::swaps::SwapArea;
 use crate::memory::memcg_tree::ROOT;
 use crate::memory::{BlockUse, Layout, Memory, Survey, ZswapUse};
@@ -271,6 +271,10 @@ pub struct Snapshot {
     pub available: u64,
     /// Huge pages of the pool of hugetlbfs: in all, mapped nowhere, and of these promised to mappings.
     pub hugetlb: [u64; 3],
+    /// The first act of the OOM killer, if it acted.
+    pub oom: Option<OomSummary>,
+    /// True if the kernel's table of processes has the parts of resident memory then.
+    pub oom_parts_of_rss: bool,
     /// Frames of zswap's pool.
     pub zswap_pool: u64,
     /// Nodes that hold shadows alone.
@@ -291,7 +295,10 @@ fn counted(mem: &Memory, policy: &dyn ReclaimPolicy) -> (Vec<ZoneSnapshot>, Vec<
         let zone = &mem.zones[z];
         let mut snapshot = ZoneSnapshot::of(zone);
         for pfn in zone.touched().into_iter().flatten().map(Pfn) {
-            let (kind, bits) = (mem.frames.kind(pfn), mem.frames.bits(pfn));
+            let (kind, mut bits) = (mem.frames.kind(pfn), mem.frames.bits(pfn));
+            if bits & flag::MLOCKED != 0 && !mem.is_mlocked(pfn) {
+                bits &= !flag::MLOCKED;
+            }
             let mapped = mem.pages_mapped(pfn);
             let active = bits & flag::LRU != 0 && policy.is_active(mem, pfn);
             let lists = Listed { active, own_lazyfree: policy.has_lazyfree_list() };
@@ -367,6 +374,8 @@ impl Machine {
             layout: mem.layout(),
             swaps: SwapArea::all(mem),
             available,
+            oom: self.record.oom.clone(),
+            oom_parts_of_rss: mem.given.rules.oom_parts_of_rss,
             hugetlb,
             zswap_pool: mem.zswap().map_or(0, |z| z.store.pool.nr_frames()),
             workingset_nodes: mem.workingset_nodes(),

@@ -168,6 +168,8 @@ fn doing(t: &Thread) -> String {
         Op::Munlock { region, count, .. } => {
             format!("munlock of {count} pages of region {}", region.0)
         }
+        Op::ShmLock { region, lock: true } => format!("SHM_LOCK of region {}", region.0),
+        Op::ShmLock { region, lock: false } => format!("SHM_UNLOCK of region {}", region.0),
         Op::Compute(d) => format!("computing for {d}"),
         Op::Sleep(d) => format!("sleep of {d}"),
         Op::SleepUntil(at) => format!("sleep until {at:?}"),

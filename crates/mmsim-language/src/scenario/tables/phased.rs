@@ -46,7 +46,7 @@ pub(in crate::scenario) fn phased(
     for e in r.table("regions")?.map_or(&[][..], |t| &t.entries) {
         let path = format!("{}.{}", r.name_of("regions"), e.key);
         let g = Reader::open(r.sources, &e.node, &REGION, &path)?;
-        regions.push(region(&g, (task.name, &e.key))?);
+        regions.push(region(&g, ((task.name, &e.key), task.machine))?);
     }
     if regions.is_empty() {
         return Err(r.error("regions", "no region at all", "at least one region"));
@@ -93,6 +93,14 @@ const REGION_KINDS: Words<fn(String) -> MemoryKind> = Words {
     ],
 };
 
+/// Values of `huge=`, and what Linux does with those that are not modelled.
+const HUGE: Words<Option<&str>> = words! {
+    "never" => None,
+    "always" => Some("gives a huge page wherever one fits"),
+    "within_size" => Some("gives a huge page that ends within the file"),
+    "advise" => Some("gives a huge page where MADV_HUGEPAGE asks for one"),
+};
+
 /// Where popular pages lie.
 const RANK_MAPS: Words<RankMap> = Words { names: names_of(RankMap::FORM), values: RankMap::ALL };
 
@@ -101,13 +109,13 @@ rows! {
     REGION,
     "Regions of `phased`",
     "`regions = { cold = { memory = \"512MiB\" }, log = { memory = \"64MiB\", kind = \"read\" } }`";
-    fn region(r, names: (&str, &str)) -> PhasedRegion {
-        name: {names.1.to_string()};
+    fn region(r, cx: ((&str, &str), &MachineConfig)) -> PhasedRegion {
+        name: {cx.0.1.to_string()};
         pages: {pages_of_region(r)?;
             ("memory", Size(1), Auto("`pages` decides"), "size"),
             ("pages", Count(1, U32), Auto("`memory` decides"),
                 "size in pages, instead of `memory`")};
-        kind: {kind_of_region(r, names)?;
+        kind: {kind_of_region(r, cx.0, cx.1)?;
             ("kind", one of REGION_KINDS, Is("\"anon\""),
                 "anonymous memory, a mapped file, a file through read(), or shared memory"),
             ("object", Text, Auto("one of the task's own"),
@@ -116,17 +124,25 @@ rows! {
                 "of shared memory: `size=` of its tmpfs; a touch of more ends the process (SIGBUS)"),
             ("stays", Flag, Is("false"),
                 "of shared memory: it outlives its last mapping, as a file of tmpfs does"),
+            ("noswap", Flag, Is("false"),
+                "of shared memory: its tmpfs is mounted with `noswap`, so its pages are unevictable; from kernel 6.6 on (Linux 6.4)"),
+            ("huge", one of HUGE, Is("\"never\""),
+                "of shared memory: `huge=` of its tmpfs; only `never` is modelled, others are errors"),
             ("disk", Text, Auto("that of the task"), "disk of the file")};
         flags: {VmaFlags::default()};
     }
 }
 
 /// The kind of a region, with the keys of shared memory.
-fn kind_of_region(r: &Reader<'_>, names: (&str, &str)) -> Result<MemoryKind, Error> {
+fn kind_of_region(
+    r: &Reader<'_>,
+    names: (&str, &str),
+    machine: &MachineConfig,
+) -> Result<MemoryKind, Error> {
     let mut kind = r.word("kind", &REGION_KINDS)?(format!("{}/{}", names.0, names.1));
     let MemoryKind::Shmem(name, spec) = &mut kind else {
         let written = |key: &&str| r.has(key) && !r.is_default(key);
-        return match ["object", "limit", "stays"].into_iter().find(written) {
+        return match ["object", "limit", "stays", "noswap", "huge"].into_iter().find(written) {
             Some(key) => {
                 let found = format!("`{}` is not shared memory", names.1);
                 Err(r.error(key, found, "kind = \"shmem\", or leave it out"))
@@ -137,7 +153,16 @@ fn kind_of_region(r: &Reader<'_>, names: (&str, &str)) -> Result<MemoryKind, Err
     if let Some(object) = r.opt_text("object")? {
         *name = format!("shm/{object}");
     }
-    *spec = ShmemSpec { limit: r.get("limit")?, stays: r.get("stays")? };
+    if r.has("noswap") {
+        let option = since(Kernel::V6_6, "6.4");
+        r.dated("noswap", option.check(machine.kernel, "noswap", "leave it out"))?;
+    }
+    if let Some(does) = r.word("huge", &HUGE)? {
+        let found = format!("Linux {does}; huge pages of shared memory are not modelled");
+        return Err(r.error("huge", found, "\"never\", the default of Linux"));
+    }
+    let (limit, stays, noswap) = (r.get("limit")?, r.get("stays")?, r.get("noswap")?);
+    *spec = ShmemSpec { limit, stays, noswap };
     Ok(kind)
 }
 
@@ -261,6 +286,14 @@ steps! { r;
         region: {r.mapped()?; ..PART};
         from: {r.part()?.0};
         count: {r.part()?.1};
+    }
+    "shm-lock", "Makes all of an object of shared memory unevictable (SHM_LOCK). Nothing is brought in; what is there goes to the unevictable list where reclaim meets it.", ShmLock {
+        region: {r.shared()?; ..WHOLE};
+        lock: {true};
+    }
+    "shm-unlock", "Makes an object of shared memory evictable again (SHM_UNLOCK).", ShmLock {
+        region: {r.shared()?; ..WHOLE};
+        lock: {false};
     }
     "mlockall", "Locks all mappings of the task.", MlockAll {
         current: {r.locks_something()?;
@@ -549,6 +582,16 @@ impl StepReader<'_> {
     /// A region that has a mapping.
     fn mapped(&self) -> Result<String, Error> {
         self.mapped_by("region").map(|g| g.name.clone())
+    }
+
+    /// A region of shared memory.
+    fn shared(&self) -> Result<String, Error> {
+        let region = self.region()?;
+        if !matches!(region.kind, MemoryKind::Shmem(..)) {
+            let found = format!("`{}` is not shared memory", region.name);
+            return Err(self.error("region", found, "a region with kind = \"shmem\""));
+        }
+        Ok(region.name.clone())
     }
 
     fn mapped_by(&self, key: &str) -> Result<&PhasedRegion, Error> {

@@ -14,6 +14,12 @@ function pages(host) {
   const paint = (ctx, w, h) => {
     const dark = css('--bg') !== '#fff';
     const cw = (w - AXIS) / g.across, ch = (h - 22) / g.down;
+    ctx.fillStyle = dark ? '#4a4a44' : '#dcdad2';
+    for (const l of g.locked) {
+      const x = l.from_ns / g.cell_ns * cw, up = (l.page + l.pages) / g.cell_pages * ch;
+      ctx.fillRect(AXIS + x, h - 22 - up, larger(.7, (l.until_ns || span * 1e9) / g.cell_ns * cw - x),
+        larger(.7, l.pages / g.cell_pages * ch));
+    }
     for (let y = 0; y < g.down; y++) for (let x = 0; x < g.across; x++) {
       const e = heat.what === 'refaults' ? 0 : g.evictions[y * g.across + x] / me;
       const f = heat.what === 'evictions' ? 0 : g.refaults[y * g.across + x] / mr;
@@ -52,6 +58,8 @@ function pages(host) {
     + `${time(g.cell_ns / 1e9)}: ${sumOf('evictions')} evictions and ${sumOf('refaults')} refaults`
     + (g.elsewhere ? `, and ${num(g.elsewhere)} evictions of folios without a page number` : '')
     + '. Strong colour is many: evictions blue, refaults orange. '
+    + (g.locked.length ? 'Grey pages are locked. ' : '')
+    + (g.more_locked ? `${num(g.more_locked)} changes more of locked pages are left out. ` : '')
     + 'The life of a page: mmsim why SCENARIO --page NUMBER.');
 }
 VIEWS.push(['pages', 'Pages', pages, 1]);

@@ -295,6 +295,10 @@ impl<'a> Compiler<'a> {
                 let region = RegionId(self.range(region, *from, *count, at)? as u16);
                 Instr::Op(Op::Mlock { region, first: *from, count: *count, onfault: *onfault })
             }
+            Step::ShmLock { region, lock } => {
+                let region = RegionId(self.range(region, 0, 1, at)? as u16);
+                Instr::Op(Op::ShmLock { region, lock: *lock })
+            }
             Step::Munlock { region, from, count } => {
                 let region = RegionId(self.range(region, *from, *count, at)? as u16);
                 Instr::Op(Op::Munlock { region, first: *from, count: *count })

@@ -155,6 +155,13 @@ pub enum Step {
         /// `MLOCK_ONFAULT`.
         onfault: bool,
     },
+    /// `SHM_LOCK` or `SHM_UNLOCK` on the object of a region of shared memory.
+    ShmLock {
+        /// Region.
+        region: String,
+        /// Lock, or unlock.
+        lock: bool,
+    },
     /// `munlock(2)` on pages of a region.
     Munlock {
         /// Region.

@@ -275,7 +275,7 @@ impl Parser {
             let file = self.file(&path, pages);
             let spec = &mut self.script.files[usize::from(file.0)];
             spec.pages = spec.pages.max(pages);
-            spec.shmem = Some(ShmemSpec { limit: None, stays: true });
+            spec.shmem = Some(ShmemSpec { stays: true, ..ShmemSpec::default() });
             (pages, RegionKind::Shmem(file))
         } else {
             let path = w.word("the path")?;
