@@ -417,8 +417,9 @@ fn oom_parts_of_rss() {
             machine(&c, vec![task("t", vec![end(0)])]).snapshot(mmsim::base::time::SimTime(0));
         let mut oom = OomSummary::default();
         oom.victim = "t".into();
-        oom.processes =
-            vec![OomProcess { name: "t".into(), rss: [1, 2, 4], ..OomProcess::default() }];
+        let mut t = OomProcess::default();
+        (t.name, t.rss) = ("t".into(), [1, 2, 4]);
+        oom.processes = vec![t];
         s.oom = Some(oom);
         Kind::Oom.files(&s)[0].1.clone()
     };

@@ -189,12 +189,9 @@ mod tests {
         let mut result = samples::result(0, 1);
         let mut oom = OomSummary::default();
         oom.at = SimTime(1_500_000_000);
-        oom.processes = vec![OomProcess {
-            name: "ebizzy".into(),
-            rss: [900, 0, 0],
-            swapped: 100,
-            ..OomProcess::default()
-        }];
+        let mut process = OomProcess::default();
+        (process.name, process.rss, process.swapped) = ("ebizzy".into(), [900, 0, 0], 100);
+        oom.processes = vec![process];
         (oom.free, oom.cache, oom.kernel, oom.swap_total) = (7, 3, 90, 100);
         result.outcome = Outcome::OutOfMemory(oom);
         let results = [vec![(samples::meta("v", 1), result)]];

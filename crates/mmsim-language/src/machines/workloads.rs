@@ -217,7 +217,9 @@ mod tests {
             WorkloadSpec::Build(_) => panic!("how large its compilations are is drawn"),
             WorkloadSpec::Apps(_) => panic!("whether an app is started or resumed is drawn"),
             WorkloadSpec::Experts(w) => {
-                let layer = w.dense + w.top_k * w.projections * w.slice;
+                // Threads that read ahead read the slices of all projections but the first.
+                let ahead = if w.strategy == Strategy::Prefetch { w.projections - 1 } else { 0 };
+                let layer = w.dense + w.top_k * (w.projections + ahead) * w.slice;
                 w.end * u64::from(w.layers * layer + w.head)
             }
             WorkloadSpec::Reader(w) => {

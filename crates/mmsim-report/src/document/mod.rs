@@ -204,12 +204,9 @@ mod tests {
     fn out_of_memory_says_who_held_it() {
         let mut result = samples::result(100, 0);
         let mut oom = OomSummary::default();
-        oom.processes = vec![OomProcess {
-            name: "ebizzy".into(),
-            rss: [900, 0, 0],
-            swapped: 100,
-            ..OomProcess::default()
-        }];
+        let mut process = OomProcess::default();
+        (process.name, process.rss, process.swapped) = ("ebizzy".into(), [900, 0, 0], 100);
+        oom.processes = vec![process];
         oom.free = 7;
         result.outcome = Outcome::OutOfMemory(oom);
         let run = RunReport::from_result(RunMeta::default(), &result);

@@ -85,15 +85,9 @@ mod tests {
     use super::*;
 
     fn log(oom_parts_of_rss: bool) -> String {
-        let db = OomProcess {
-            pid: 2,
-            name: "db".into(),
-            total_vm: 3000,
-            rss: [100, 20, 1500],
-            swapped: 7,
-            tables: 4,
-            oom_score_adj: -5,
-        };
+        let mut db = OomProcess::default();
+        (db.pid, db.name, db.total_vm, db.rss) = (2, "db".into(), 3000, [100, 20, 1500]);
+        (db.swapped, db.tables, db.oom_score_adj) = (7, 4, -5);
         let mut summary = OomSummary::default();
         (summary.victim, summary.processes) = ("db".into(), vec![db]);
         summary.gauges = vec![("nr_shmem", 1600), ("nr_unevictable", 12)];

@@ -132,6 +132,7 @@ pub struct OomSummary {
 
 /// A process when memory ran out, in pages.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct OomProcess {
     /// Its number.
     pub pid: u32,
