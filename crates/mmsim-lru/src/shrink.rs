@@ -129,19 +129,31 @@ pub fn shrink_folio(
         Judgement::Reclaim => false,
     };
     if pages > 1 {
-        if how.may_writepage && !clean_only && !how.keeps_ready {
-            let whole = mem.evict_whole(folio, how.by, &mut shadow);
-            if whole {
-                stats.pageout += pages;
-                stats.reclaimed += pages;
-                return ShrinkOutcome::Freed;
-            }
-        }
-        stats.scanned -= pages;
-        mem.split_to_evict(folio);
-        return ShrinkOutcome::Split;
+        let whole = how.may_writepage && !clean_only && !how.keeps_ready;
+        return shrink_large(mem, folio, (how.by, whole), stats, &mut shadow);
     }
     evict(mem, folio, how, clean_only, stats, shadow)
+}
+
+/// Evicts a large folio in one piece if it may be and can be, or splits it.
+#[cold]
+#[inline(never)]
+fn shrink_large(
+    mem: &mut Memory,
+    folio: FolioId,
+    (by, whole): (Reclaimer, bool),
+    stats: &mut BatchStats,
+    shadow: &mut dyn FnMut(&mut Memory, FolioId) -> Option<Shadow>,
+) -> ShrinkOutcome {
+    let pages = mem.frames.pages(folio);
+    if whole && mem.evict_whole(folio, by, shadow) {
+        stats.pageout += pages;
+        stats.reclaimed += pages;
+        return ShrinkOutcome::Freed;
+    }
+    stats.scanned -= pages;
+    mem.split_to_evict(folio);
+    ShrinkOutcome::Split
 }
 
 /// A folio under writeback goes to the active list until its write ends.

@@ -88,6 +88,11 @@ impl VmSysctl {
         Orders(bits << SMALLEST_ORDER)
     }
 
+    /// True if some mapping may have large folios below 2 MiB.
+    pub(crate) fn has_sizes(&self) -> bool {
+        !self.orders(Some(true)).below(HUGE_ORDER).is_empty()
+    }
+
     /// True if huge pages are made for some mapping: khugepaged runs then
     /// (`hugepage_pmd_enabled`).
     pub fn huge_pages_on(&self) -> bool {

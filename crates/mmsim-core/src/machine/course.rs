@@ -57,7 +57,7 @@ impl Machine {
     pub fn write_sysctls(&mut self, vm: VmSysctl) {
         assert_eq!(vm.nr_hugepages, self.config.vm.nr_hugepages, "the pool of the start");
         let before = std::mem::replace(&mut self.config.vm, vm.clone());
-        self.mem.given.vm = vm;
+        (self.mem.given.sizes_on, self.mem.given.vm) = (vm.has_sizes(), vm);
         self.mem.zones.sysctls_written(&self.config);
         let vm = &self.config.vm;
         // A flusher that looked at nothing so far begins at once (`dirty_writeback_centisecs_handler`).

@@ -11,6 +11,8 @@ pub struct Given {
     pub rules: KernelRules,
     /// Sysctls.
     pub vm: VmSysctl,
+    /// Some mapping may have large folios below 2 MiB. Faults ask that first.
+    pub(crate) sizes_on: bool,
     /// Costs.
     pub cost: CostModel,
     /// Time between two scheduling ticks.
@@ -31,6 +33,7 @@ impl Given {
         Given {
             rules,
             vm: config.vm.clone(),
+            sizes_on: config.vm.has_sizes(),
             cost: config.cost.clone(),
             tick: config.tick,
             batch_shift: config.batch_shift,

@@ -33,7 +33,7 @@ impl Memory {
         &mut self,
         head: FolioId,
         by: Reclaimer,
-        shadow: impl FnMut(&mut Memory, FolioId) -> Option<Shadow>,
+        shadow: &mut dyn FnMut(&mut Memory, FolioId) -> Option<Shadow>,
     ) -> bool {
         if !self.may_go_whole(head) {
             return false;
@@ -163,7 +163,7 @@ impl Memory {
         head: FolioId,
         first: SwapSlot,
         by: Reclaimer,
-        mut shadow: impl FnMut(&mut Memory, FolioId) -> Option<Shadow>,
+        shadow: &mut dyn FnMut(&mut Memory, FolioId) -> Option<Shadow>,
     ) {
         let (order, n) = (self.frames.order(head), self.frames.pages(head));
         // The age moves by each page, after the shadow was made.

@@ -11,7 +11,6 @@
 
 use crate::base::id::{AsId, CpuId, GROUP_PAGES, GroupId, IndexVec, PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
-use crate::config::HUGE_ORDER;
 use crate::machine::Machine;
 use crate::machine::cpu::order::key_of;
 use crate::machine::cpu::thread::Entity;
@@ -172,10 +171,8 @@ impl Machine {
         // Samples look between faults; two that note accesses have to share them.
         let shared = self.mem.telling.uses.on() && self.record.accesses;
         let ordered = self.course.watch.sample.is_some() || shared;
-        // A first touch may take a large folio.
-        let large = !self.mem.given.vm.orders(Some(true)).below(HUGE_ORDER).is_empty();
         if ordered
-            || large
+            || self.mem.given.sizes_on
             || self.sched.cpus.len() > MOST_CPUS
             || !self.policies.lru.traits().faults_together
         {

@@ -202,7 +202,7 @@ impl Machine {
             self.mem.virt.spaces[space].zero_faults += 1;
             return Ok(FaultKind::ZeroPage);
         }
-        if !self.large_fault(touch)? {
+        if !self.mem.given.sizes_on || !self.large_fault(touch)? {
             self.new_anon(tid, page, vma)?;
         }
         Ok(FaultKind::ZeroFill)

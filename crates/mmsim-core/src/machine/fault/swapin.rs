@@ -133,7 +133,9 @@ impl Machine {
         shadow: Option<Shadow>,
     ) -> Outcome<FaultDone> {
         let Touch { tid, space, page, vma, write, .. } = touch;
-        if let Some(done) = self.swap_in_whole(touch, &mut fault, slot)? {
+        if self.mem.given.sizes_on
+            && let Some(done) = self.swap_in_whole(touch, &mut fault, slot)?
+        {
             return Ok(done);
         }
         let dropped = self.mem.kernel.shadow_drops;

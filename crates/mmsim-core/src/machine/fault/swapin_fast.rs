@@ -7,7 +7,6 @@
 
 use crate::base::id::{PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
-use crate::config::HUGE_ORDER;
 use crate::machine::Machine;
 use crate::machine::cpu::deadline::Deadline;
 use crate::machine::walk::{Ahead, OnMiss, Resolved, Singles, Stop};
@@ -175,9 +174,8 @@ impl Machine {
     #[inline]
     fn swap_in_run(&self, tid: ThreadId) -> Option<FastFaults> {
         let t = &self.work.threads[tid];
-        let large = !self.mem.given.vm.orders(Some(true)).below(HUGE_ORDER).is_empty();
         if t.fault.is_some()
-            || large
+            || self.mem.given.sizes_on
             || t.place.flags.locked
             || !self.policies.lru.traits().faults_together
         {

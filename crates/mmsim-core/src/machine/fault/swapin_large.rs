@@ -27,6 +27,7 @@ use std::ops::Range;
 
 impl Machine {
     /// Swaps in the pages around one as a large folio, if they can be. `None`: a single page has to do.
+    #[inline(never)]
     pub(in crate::machine) fn swap_in_whole(
         &mut self,
         touch: Touch,
