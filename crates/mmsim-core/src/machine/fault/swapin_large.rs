@@ -17,7 +17,7 @@ use crate::config::HUGE_ORDER;
 use crate::machine::Machine;
 use crate::machine::cpu::thread::{Fault, FaultDone};
 use crate::machine::fault::thp::Unpaid;
-use crate::machine::fault::touch::{Outcome, Touch};
+use crate::machine::fault::touch::{Outcome, Touch, Undone};
 use crate::machine::reclaim::alloc::AllocOutcome;
 use crate::memory::trace::FaultKind;
 use crate::memory::{Memory, SizeEvent, aligned};
@@ -70,6 +70,8 @@ impl Machine {
                     }
                     fault.below = order;
                 }
+                // It was cut short with its thread.
+                AllocOutcome::Killed if fault.noted => return Err(Undone::Killed),
                 other => {
                     fault.noted = true;
                     self.work.threads[tid].fault = Some(*fault);
