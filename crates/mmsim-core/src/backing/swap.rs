@@ -253,9 +253,10 @@ impl Swap {
     pub(crate) fn is_one_synchronous(&self) -> bool {
         self.only_device().is_some_and(|d| d.config().synchronous)
     }
-    /// True if there is a device, and all are synchronous.
-    pub(crate) fn all_synchronous(&self) -> bool {
-        !self.areas.is_empty() && self.areas.iter().all(|a| a.device.config().synchronous)
+    /// True if large folios may get slots in a row: clusters have orders, and all devices are
+    /// synchronous.
+    pub(crate) fn takes_large(&self) -> bool {
+        !self.caches && self.areas.iter().all(|a| a.device.config().synchronous)
     }
     /// True if a device rotates, so that none is read ahead by address (`nr_rotate_swap`).
     #[inline]

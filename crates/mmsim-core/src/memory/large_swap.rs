@@ -55,7 +55,7 @@ impl Memory {
 
     /// True if a folio is mapped as a whole, and the device takes it in one request that is done at once.
     fn may_go_whole(&self, head: FolioId) -> bool {
-        let at_once = |s: &Swap| s.pools.is_none() && s.all_synchronous();
+        let at_once = |s: &Swap| s.pools.is_none() && s.takes_large();
         let whole = self.pages_mapped(head) == self.frames.pages(head);
         let locked = |page| self.maps_locked(page);
         self.swap.as_ref().is_some_and(at_once)

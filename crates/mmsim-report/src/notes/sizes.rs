@@ -1,5 +1,6 @@
 //! Notes on large folios: how many faults made, and what became of them.
 
+use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::config::thp::SIZES;
 use mmsim_core::memory::SizeEvent;
 
@@ -48,5 +49,14 @@ fn of(run: &RunReport, size: &str) -> Option<String> {
         said(NrAnon, "left"),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| format!("{size}: {}", parts.join(", ")))
+    let swapped = run.vmstat.get(VmEvent::PswpOut.name()).is_some_and(|&n| n > 0);
+    let tried = count(Swpout) + count(SwpoutFallback) > 0;
+    let gap = match swapped && !tried && count(Split) > 0 {
+        true => {
+            "; a kernel may swap such folios in one piece, which the model does from 6.18 on \
+                 and on synchronous devices alone"
+        }
+        false => "",
+    };
+    (!parts.is_empty()).then(|| format!("{size}: {}{gap}", parts.join(", ")))
 }

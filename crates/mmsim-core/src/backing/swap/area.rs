@@ -217,9 +217,6 @@ impl Swap {
     /// is to follow: of the CPU's own cluster of that order, else of the device whose turn it is.
     /// `None`: that has none (`folio_alloc_swap`).
     pub(crate) fn take_large(&mut self, cpu: CpuId, order: u8) -> Option<SwapSlot> {
-        if self.caches {
-            return None;
-        }
         let mut slot = self.take_of_own(cpu, order);
         if slot.is_none() {
             self.ask(|swap, area| {
