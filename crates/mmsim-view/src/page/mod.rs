@@ -390,7 +390,7 @@ mod tests {
         let validation = script::script(&[Part::Validation]).len();
         assert!(validation < 40_000, "the script of a validation has {validation} bytes");
         let script = script::script(&rest);
-        assert!(script.len() < 70_500, "the script has {} bytes", script.len());
+        assert!(script.len() < 70_000, "the script has {} bytes", script.len());
         let fixed = script.len() + STYLE.len() + UPLOT.len() + UPLOT_STYLE.len();
         assert!(fixed < 135_000, "{fixed} bytes");
         for part in [script.as_str(), UPLOT, UPLOT_LICENCE] {

@@ -88,6 +88,7 @@ function csv(rows) {
   const cell = c => /[",\n]/.test(c) ? '"' + String(c).replace(/"/g, '""') + '"' : String(c ?? '');
   return rows.map(r => r.map(cell).join(',')).join('\n') + '\n';
 }
+const faint = o => ({stroke: 'currentColor', 'stroke-opacity': o});
 function copyButton(make, what) {
   const b = el('button', {type: 'button', title: 'Copy ' + what + ' as CSV'}, 'Copy CSV');
   b.addEventListener('click', async () => {
@@ -104,7 +105,7 @@ function copyButton(make, what) {
     b.textContent = done ? 'Copied' : 'Cannot copy here';
     setTimeout(() => b.textContent = 'Copy CSV', 1500);
   });
-  return b;
+  return el('span.right', b);
 }
 /* A mean and half its interval, as precise as the mean. */
 const margin = m => m && m[1] != null ? '±' + num(m[1], Math.abs(m[0]) >= 100 ? 0 : 2) : '';
@@ -113,8 +114,8 @@ const VIEWS = [];
 const none = () => el('p.why', 'This run has none.');
 /* A figure with a table: its caption, what a copy has, the heads of its columns, and its rows. */
 function sheet(caption, name, list, head, body, plain) {
-  return el('figure', el('figcaption', piece(...caption), el('span.right',
-    copyButton(list, name))), el('div.scroll', {tabindex: 0, role: 'region', 'aria-label': name},
+  return el('figure', el('figcaption', piece(...caption), copyButton(list, name)),
+    el('div.scroll', {tabindex: 0, role: 'region', 'aria-label': name},
   el(plain ? 'table' : 'table.num', el('thead', head), body)));
 }
 const heads = names => el('tr', ...names.map(h => el('th', {scope: 'col'}, explained(piece(h), h))));

@@ -70,7 +70,7 @@ function chart(host, o) {
   const table = () => [['time_s', ...lines.map(l => l.label)],
     ...o.t.map((t, i) => [t, ...raw.map(v => v[i] ?? '')])];
   host.append(el('figure', el('figcaption', piece(o.title), o.more,
-    el('span.right', copyButton(table, o.title))), box, say));
+    copyButton(table, o.title)), box, say));
   const value = (l, i) => num(raw[l][i]);
   const tell = i => {
     const parts = lines.map((l, k) => explained(el('span', o.stack

@@ -24,14 +24,14 @@ function over(host, pick, {label, optimum, at}) {
   const s = drawing(W, H, 11, `${label} over ${axis.title}: ` + lines.map(l => l.name + ' '
     + l.points.filter(p => p.m).map(p => axis.values[p.i] + ' ' + num(p.m[0])).join(', ')).join('; '));
   for (let v = 0, step = nice(most / 5); v <= most * 1.0001; v += step) s.append(svg('path', {
-    d: `M${left} ${y(v)}H${right}`, stroke: 'currentColor', 'stroke-opacity': .13}),
+    d: `M${left} ${y(v)}H${right}`, ...faint(.13)}),
   written(left - 8, y(v) + 4, short(v), 'end'));
   for (const [place, text] of axis.ticks) s.append(svg('path', {d: `M${x(place)} ${bottom}v5`,
-    stroke: 'currentColor', 'stroke-opacity': .5}), written(x(place), bottom + 18, text, 'middle'));
+    ...faint(.5)}), written(x(place), bottom + 18, text, 'middle'));
   s.append(written((left + right) / 2, bottom + 40, axis.title, 'middle', {'font-size': 12}),
     written(16, (top + bottom) / 2, label, 'middle', {'font-size': 12,
       transform: `rotate(-90 16 ${(top + bottom) / 2})`}));
-  const stroke = (l, k) => l.bound ? {stroke: 'currentColor', 'stroke-opacity': .9,
+  const stroke = (l, k) => l.bound ? {...faint(.9),
     'stroke-width': 1.6, 'stroke-dasharray': '2 3'} : {stroke: colour(k), 'stroke-width': 1.8,
     'stroke-dasharray': dashed(k) || null};
   lines.forEach((l, k) => {
@@ -56,7 +56,7 @@ function over(host, pick, {label, optimum, at}) {
       const m = l.points[n].m;
       return m ? [m[0], m[1] ?? ''] : ['', ''];
     })])];
-  host.append(el('figure', el('figcaption', pick, el('span.right', copyButton(list, label))), s,
+  host.append(el('figure', el('figcaption', pick, copyButton(list, label)), s,
     legend));
 }
 /* Two axes: a cell for each pair of values, the darker the more. */
@@ -96,7 +96,7 @@ function heat(host, pick, {label, at}) {
   }) : null;
   const list = () => [[down.name, ...columns.map(c => across.values[c])], ...rows.map(r =>
     [down.values[r], ...columns.map(c => (cell(r, c) || [''])[0])])];
-  host.append(el('figure', el('figcaption', pick, which, el('span.right', copyButton(list, label))),
+  host.append(el('figure', el('figcaption', pick, which, copyButton(list, label)),
     el('div.scroll', {tabindex: 0, role: 'region', 'aria-label': label}, s)));
 }
 VIEWS.push(['curve', O.axes.length === 1 ? 'Curve' : 'Map', curve, 0]);

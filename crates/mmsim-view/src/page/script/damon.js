@@ -65,7 +65,7 @@ function damon(host) {
     : [];
   const again = canvas(host, `${d.title}: nr_accesses over time (across) and memory, MiB (up)`, 240,
     `${d.title}: ${num(d.snapshots)} snapshots. Arrow keys read cells.`, fill(d.said), at,
-  [...which, ...marks, el('span.right', copyButton(list, 'cells'))]);
+  [...which, ...marks, copyButton(list, 'cells')]);
   host.append(el('div.key', el('span', 'accesses found in a cell: 0 ', el('i.ramp', {style:
     `background:linear-gradient(to right,${d.ramp.map(c => `rgb(${c})`)})`}), ` ${num(most, 1)} of `
     + `${num(d.window)} samples`)));

@@ -85,7 +85,7 @@ function film(host) {
   }))];
   const again = canvas(host, 'Pageblocks', y, `${f.zones.map(z => z.name + ': ' + z.blocks
     + ' pageblocks').join('; ')}. Arrow keys read cells.`, paint, at,
-  [play, slider, clock, el('span.right', copyButton(list, 'cells'))]);
+  [play, slider, clock, copyButton(list, 'cells')]);
   host.append(key(f.types.map((t, i) => [t, TYPES[i]]).filter(([t], i) =>
     f.frames.some(x => x.types[i])).concat(SCANNERS.map(([t, c]) => ['scanner that ' + t, c]))),
   now);

@@ -1,4 +1,4 @@
-const heat = {what: 'both'};
+const inCells = {what: 'both'};
 function pages(host) {
   const r = run(), g = r.pages;
   if (!g || !g.across) return host.append(none());
@@ -7,7 +7,7 @@ function pages(host) {
     const all = g[k].filter(v => v).sort((a, b) => a - b);
     return all[whole(all.length * .9)] || 1;
   };
-  const [me, mr] = [much('evictions'), much('refaults')];
+  const kinds = ['evictions', 'refaults'], [me, mr] = kinds.map(much);
   const span = g.across * g.cell_ns / 1e9;
   const cell = (px, py, w, h) => [whole((px - AXIS) / (w - AXIS) * g.across),
     whole((1 - py / (h - 22)) * g.down)];
@@ -16,13 +16,13 @@ function pages(host) {
     const cw = (w - AXIS) / g.across, ch = (h - 22) / g.down;
     ctx.fillStyle = dark ? '#4a4a44' : '#dcdad2';
     for (const l of g.locked) {
-      const x = l.from_ns / g.cell_ns * cw, up = (l.page + l.pages) / g.cell_pages * ch;
-      ctx.fillRect(AXIS + x, h - 22 - up, larger(.7, (l.until_ns || span * 1e9) / g.cell_ns * cw - x),
-        larger(.7, l.pages / g.cell_pages * ch));
+      const k = cw / g.cell_ns, n = ch / g.cell_pages, x = l.from_ns * k;
+      ctx.fillRect(AXIS + x, h - 22 - (l.page + l.pages) * n,
+        larger(.7, (l.until_ns || span * 1e9) * k - x), larger(.7, l.pages * n));
     }
     for (let y = 0; y < g.down; y++) for (let x = 0; x < g.across; x++) {
-      const e = heat.what === 'refaults' ? 0 : g.evictions[y * g.across + x] / me;
-      const f = heat.what === 'evictions' ? 0 : g.refaults[y * g.across + x] / mr;
+      const e = inCells.what === 'refaults' ? 0 : g.evictions[y * g.across + x] / me;
+      const f = inCells.what === 'evictions' ? 0 : g.refaults[y * g.across + x] / mr;
       if (!e && !f) continue;
       const [a, b] = [e, f].map(v => v && .15 + .85 * smaller(1, v));
       const mix = dark ? [20 + 220 * b, 23 + 100 * a + 80 * b, 27 + 225 * a]
@@ -39,27 +39,25 @@ function pages(host) {
     const i = y * g.across + x, p = y * g.cell_pages;
     return [piece(`pages ${p}-${p + g.cell_pages - 1}, from `,
       bold(time(x * g.cell_ns / 1e9)), ' for ', time(g.cell_ns / 1e9)),
-    piece(bold(num(g.evictions[i])), ' evictions'),
-    piece(bold(num(g.refaults[i])), ' refaults')];
+    ...kinds.map(k => piece(bold(num(g[k][i])), ' ' + k))];
   };
-  const select = picker('What is drawn', [['both', 'evictions and refaults'],
-    ['evictions', 'evictions'], ['refaults', 'refaults']], heat.what, v => {
-    heat.what = v;
+  const select = picker('What is drawn', [['both', kinds.join(' and ')],
+    ...kinds.map(k => [k, k])], inCells.what, v => {
+    inCells.what = v;
     again();
   });
   const list = () => [['begin_ns', 'first_page', 'evictions', 'refaults'],
     ...g.evictions.map((e, i) => [i % g.across * g.cell_ns,
       whole(i / g.across) * g.cell_pages, e, g.refaults[i]]).filter(c => c[2] || c[3])];
-  const sumOf = k => num(g[k].reduce((s, v) => s + v, 0));
-  const again = canvas(host, 'Page numbers over time', 360, `${sumOf('evictions')} evictions and `
-    + `${sumOf('refaults')} refaults over pages and time. Arrow keys read cells.`, paint, at,
-  [select, el('span.right', copyButton(list, 'cells'))]);
-  note(host, `Each cell counts ${num(g.cell_pages)} pages for `
-    + `${time(g.cell_ns / 1e9)}: ${sumOf('evictions')} evictions and ${sumOf('refaults')} refaults`
+  const sums = kinds.map(k => `${num(g[k].reduce((s, v) => s + v, 0))} ${k}`).join(' and ');
+  const again = canvas(host, 'Page numbers over time', 360,
+    sums + ' over pages and time. Arrow keys read cells.', paint, at,
+  [select, copyButton(list, 'cells')]);
+  note(host, `Each cell counts ${num(g.cell_pages)} pages for ${time(g.cell_ns / 1e9)}: ${sums}`
     + (g.elsewhere ? `, and ${num(g.elsewhere)} evictions of folios without a page number` : '')
     + '. Strong colour is many: evictions blue, refaults orange. '
     + (g.locked.length ? 'Grey pages are locked. ' : '')
-    + (g.more_locked ? `${num(g.more_locked)} changes more of locked pages are left out. ` : '')
+    + (g.more_locked ? `${num(g.more_locked)} more locks are left out. ` : '')
     + 'The life of a page: mmsim why SCENARIO --page NUMBER.');
 }
 VIEWS.push(['pages', 'Pages', pages, 1]);

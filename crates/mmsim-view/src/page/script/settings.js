@@ -130,12 +130,12 @@ function front(host, rows, labels, point) {
     for (let v = 0; v <= ma; v += nice(ma / 5)) s.append(written(x(v), H - 22, short(v), 'middle'));
     for (let v = 0; v <= mb; v += nice(mb / 5)) s.append(
       written(62, y(v) + 4, short(v), 'end'),
-      svg('path', {d: `M70 ${y(v)}H${W - 40}`, stroke: 'currentColor', 'stroke-opacity': .13}));
+      svg('path', {d: `M70 ${y(v)}H${W - 40}`, ...faint(.13)}));
     s.append(written(W / 2, H - 5, labels[i], 'middle'), written(14, H / 2, labels[j], 'middle',
       {transform: `rotate(-90 14 ${H / 2})`}));
     best.sort((p, q) => p.a - q.a);
     s.append(svg('path', {d: best.map((p, k) => (k ? 'L' : 'M') + x(p.a) + ' ' + y(p.b)).join(''),
-      fill: 'none', stroke: 'currentColor', 'stroke-opacity': .35}));
+      fill: 'none', ...faint(.35)}));
     for (const p of pts) s.append(svg('circle', {cx: x(p.a), cy: y(p.b),
       r: best.includes(p) ? 5.5 : 3.5, fill: colour(p.r.k),
       'fill-opacity': best.includes(p) ? 1 : .5}, svg('title',
