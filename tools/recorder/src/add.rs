@@ -11,7 +11,8 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use crate::groups::Group;
-use crate::record::{Phase, Recording, Vmstat};
+use crate::record::{Phase, Recording};
+use crate::vmstat::Vmstat;
 
 /// Adds a number to the spread of `n` before.
 fn wider(before: &Value, n: u64, number: u64) -> Value {

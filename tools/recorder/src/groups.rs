@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::record::Vmstat;
+use crate::vmstat::Vmstat;
 
 /// Bytes of a page.
 const PAGE: u64 = 4096;

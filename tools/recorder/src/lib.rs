@@ -14,6 +14,7 @@ pub mod point;
 pub mod reclaim;
 pub mod record;
 pub mod script;
+pub mod vmstat;
 #[path = "../../../crates/mmsim-formats/src/system/zoneinfo.rs"]
 pub mod zoneinfo;
 pub mod zones;

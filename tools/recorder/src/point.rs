@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::groups::Group;
-use crate::record::{Look, Phase, Recording, Vmstat};
+use crate::record::{Look, Phase, Recording};
+use crate::vmstat::Vmstat;
 
 /// A number that all repetitions agree on, or `[mean, smallest, largest]`.
 fn spread(all: &[u64]) -> Value {

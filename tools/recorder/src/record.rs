@@ -19,11 +19,11 @@
 //!
 //! The firmware and the kernel print on the same line; what does not begin with `@` is theirs.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::counters::COUNTERS;
 use crate::groups::{Group, Groups};
+use crate::vmstat::Vmstat;
 use crate::zones::Zone;
 
 /// Values that are recorded at the end of a phase.
@@ -59,16 +59,6 @@ pub const ZSWAP: [(&str, &str, u64); 7] = [
     ("reject_alloc_fail", "zswap_reject_alloc_fail", 1),
     ("reject_reclaim_fail", "zswap_reject_reclaim_fail", 1),
 ];
-
-/// `/proc/vmstat`.
-pub type Vmstat = BTreeMap<String, u64>;
-
-/// Reads `/proc/vmstat`.
-pub fn vmstat(text: &str) -> Vmstat {
-    let pair =
-        |l: &str| l.split_once(' ').and_then(|(k, v)| Some((k.to_string(), v.parse().ok()?)));
-    text.lines().filter_map(pair).collect()
-}
 
 /// Contents of one snapshot.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -290,11 +280,12 @@ fn pairs<'a>(words: impl Iterator<Item = &'a str>) -> Option<Vmstat> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vmstat;
 
     #[test]
     fn a_phase_is_what_lies_between_two_readings() {
-        let before = vmstat("nr_free_pages 900\npgfault 10\npswpin 3\nnr_mlock 1\n");
-        let after = vmstat("nr_free_pages 800\npgfault 15\npswpin 3\nnr_mlock 9\n");
+        let before = vmstat::read("nr_free_pages 900\npgfault 10\npswpin 3\nnr_mlock 1\n");
+        let after = vmstat::read("nr_free_pages 800\npgfault 15\npswpin 3\nnr_mlock 9\n");
         let phase = Phase::between("a", 7, &before, &after);
         assert_eq!(phase.to_string(), "@snap a 7 pgfault=5\n@gauges a nr_free_pages=800\n");
     }

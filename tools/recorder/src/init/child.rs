@@ -70,7 +70,7 @@ impl Child {
             let kb = line.and_then(|l| l.split_whitespace().next()?.parse::<u64>().ok());
             kb.map(|kb| kb / 4).ok_or_else(|| format!("no {name} in /proc/{}/status", self.pid))
         };
-        let free = mmsim_recorder::record::vmstat(&crate::vmstat()?);
+        let free = mmsim_recorder::vmstat::read(&crate::vmstat()?);
         let free = free.get("nr_free_pages").copied().ok_or("no nr_free_pages")?;
         Ok(Look::Child { resident: pages("RssAnon")?, swapped: pages("VmSwap")?, free })
     }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 
-use mmsim_recorder::record;
+use mmsim_recorder::vmstat;
 
 use crate::sys::{self, Mapping, PAGE};
 
@@ -22,7 +22,7 @@ const READINGS: usize = 64;
 
 /// A counter of `/proc/vmstat`.
 fn counter(name: &str) -> Result<u64, String> {
-    let all = record::vmstat(&crate::vmstat()?);
+    let all = vmstat::read(&crate::vmstat()?);
     all.get(name).copied().ok_or_else(|| format!("no {name}"))
 }
 

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use mmsim_recorder::chance::{Law, Rng};
 use mmsim_recorder::groups::{self, Group, Groups};
-use mmsim_recorder::record::{self, Look, Phase, Vmstat};
+use mmsim_recorder::record::{self, Look, Phase};
 use mmsim_recorder::script::{Advice, Command, Door, Drawn};
+use mmsim_recorder::vmstat::{self, Vmstat};
 use mmsim_recorder::zones;
 
 use crate::child::{self, Child};
@@ -128,7 +129,7 @@ fn group(path: &str) -> Group {
 
 /// Numbers of `/proc/vmstat`, and of zswap in debugfs.
 fn counters() -> Result<Vmstat, String> {
-    let mut all = record::vmstat(&crate::vmstat()?);
+    let mut all = vmstat::read(&crate::vmstat()?);
     for (file, name, unit) in record::ZSWAP {
         // A kernel may lack some of them, and all before zswap has a pool.
         let text = crate::read(&format!("/sys/kernel/debug/zswap/{file}"));
