@@ -13,6 +13,9 @@ static ALL: LazyLock<Validation> = LazyLock::new(|| {
     all
 });
 
+/// A value that misses the limits of the test: 14,798 of 16,226 pages.
+const MISSED: (&str, &str, &str) = ("shmem-advice-mglru-7.3", "back", "pswpout");
+
 /// Faults, swap-ins and pages held are as recorded, whichever group pays. What goes out is within 8 %:
 /// kswapd may end its run in the next phase, and the phase `unmapped` has little besides. These limits
 /// were chosen with the figures in view, so they hold the state and prove nothing.
@@ -24,12 +27,14 @@ fn shared_memory_is_where_it_was_recorded() {
         let room = match r.counter.as_str() {
             "nr_shmem" | "pswpin" | "pgmajfault" | "workingset_refault_anon" => 0.01,
             "pgfault" => 0.01,
-            "pswpout" | "pgsteal_anon" => 0.08,
+            "pswpout" | "pgsteal_anon" => 0.04,
             _ => continue,
         };
         let near = (r.recorded * room).max(16.0);
         let fine = (r.min - near..=r.max + near).contains(&r.simulated);
-        assert!(fine, "{} {} {}: {} of {}", r.point, r.phase, r.counter, r.simulated, r.recorded);
+        let misses = MISSED == (&*r.point, &*r.phase, &*r.counter);
+        let what = format!("{} {} {}", r.point, r.phase, r.counter);
+        assert_eq!(fine, !misses, "{what}: {} of {}", r.simulated, r.recorded);
         compared += 1;
     }
     assert!(compared > 60, "{compared} values");
