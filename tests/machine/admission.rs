@@ -70,7 +70,8 @@ fn cached(r: &Run) -> Vec<(u64, u64)> {
     phases.map(|p| (gauge(&p.gauges, "nr_file_pages"), phase_counts(p, ["pgpgin"])[0])).collect()
 }
 
-/// Of 40 pages the first 4 are cached. Page 4 asks for the 36 that are left and is turned away: 15 pages
+/// A read of 40 pages finds the first 4 cached. At page 4 the kernel asks for the 36 that are left, and
+/// the policy turns them away: 15 pages
 /// are read past the cache, and page 19 asks for the 21 that are left then. Without readahead each of
 /// these is a miss of its own, and asks.
 #[test]
@@ -107,7 +108,7 @@ fn pages_past_the_cache_are_read_one_after_the_other() {
     let one_by_one = 15 * 150_000;
     let cpu = time(&[0]) - one_by_one;
     assert!((15_000..100_000).contains(&cpu), "{cpu} ns of CPU for 15 pages");
-    // Of 15 pages the first window is 32, read at once.
+    // Readahead reads a first window of 32 pages by one request.
     let at_once = 150_000 + 31 * 8_192;
     let cpu = time(&[]) - at_once;
     assert!((0..50_000).contains(&cpu), "{cpu} ns of CPU for one request");

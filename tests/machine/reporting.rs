@@ -59,7 +59,7 @@ fn memory_that_is_used_again_within_two_seconds_is_not_reported() {
     );
 }
 
-/// Of 128 MiB one page in a hundred, or two of three, are freed: no block of 512 frames is whole, and
+/// A program frees one page in a hundred of its 128 MiB, or two of three. No block of 512 frames is free as a whole, and
 /// nothing is returned. Compacted in full, the third that stays fills 22 blocks of 64, and 42 are returned,
 /// less one that the scanners leave at either end. Freed at once, all of it returns but for the edges.
 #[test]

@@ -100,7 +100,7 @@ impl Grid {
 
     /// A mapping locks pages, or no longer.
     fn lock(&mut self, now: SimTime, page: u64, pages: u64, locked: bool) {
-        // What is locked has its place in the grid.
+        // The grid grows until it holds the locked pages too.
         self.cell(now, page + pages.max(1) - 1);
         let end = page + pages;
         let mut parts = Vec::new();

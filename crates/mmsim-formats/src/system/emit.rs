@@ -194,7 +194,7 @@ fn items(file: &str, text: &str) -> BTreeMap<String, String> {
         "proc/mounts" => {
             all.insert("options of cgroup2".into(), groups::options(text));
         }
-        // What programs and caches hold is not there when a run begins.
+        // A run begins without programs and caches, so the sizes of these do not apply.
         "proc/meminfo" => {
             let there = ["MemTotal:", "MemFree:", "SwapTotal:", "SwapFree:"];
             all.extend(text.lines().map(words).filter_map(|line| {

@@ -152,7 +152,7 @@ pub struct OomProcess {
     pub name: String,
     /// Resident pages.
     pub resident: u64,
-    /// Of these, shared memory.
+    /// Pages of shared memory among the resident ones.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub shmem: u64,
     /// Swapped pages.
