@@ -123,6 +123,12 @@ mod tests {
         assert!(text.contains("\nscanned per reclaimed\n\n"), "{text}");
     }
 
+    #[test]
+    fn a_counter_of_a_size_is_explained() {
+        let text = said("hugepages-64kB.swpout");
+        assert!(text.contains("Folios that went to swap in one piece."), "{text}");
+    }
+
     /// Reports have these figures of each group.
     #[test]
     fn every_figure_of_a_group_is_explained() {

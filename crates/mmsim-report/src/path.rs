@@ -98,7 +98,7 @@ impl Term {
             let own = || scope.sizes.get(name).or_else(|| scope.gauges.get(name));
             let known = scope.vmstat.get(name).or_else(own).copied();
             // Reports leave out sizes that no mapping may have.
-            known.or_else(|| SizeEvent::is_named(name).then_some(0))
+            known.or_else(|| SizeEvent::named(name).map(|_| 0))
         });
         let other = match self {
             Term::ReadingTime => scope.reading_ns.map(|ns| ns as f64 / 1e9),
@@ -171,9 +171,13 @@ impl Path {
 
     /// Numbers of a report that are joined by `+`.
     pub fn read(text: &str) -> Path {
+        // A counter of a size is a key of its part.
+        let short = |name: &str| name.strip_prefix("transparent_hugepage.").map(str::to_string);
+        let of_size = |name: &String| SizeEvent::named(name).is_some();
+        let known = |name: &str| short(name).filter(of_size).unwrap_or(name.to_string());
         let term = |name: &str| match VmEvent::ALL.iter().find(|e| e.name() == name) {
             Some(e) => Term::Counters(std::slice::from_ref(e)),
-            None => Term::Number(name.to_string().into()),
+            None => Term::Number(known(name).into()),
         };
         let over: Vec<Term> = text.split('+').map(|name| term(name.trim())).collect();
         let over = if text.is_empty() { Vec::new() } else { over };

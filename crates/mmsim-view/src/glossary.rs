@@ -4,6 +4,7 @@
 //! hold other labels and the word that options take.
 
 use mmsim::base::vmstat::VmEvent;
+use mmsim::memory::SizeEvent;
 use mmsim::nearest::nearest;
 
 /// The document, through a link within this crate, so that its package holds it too.
@@ -188,7 +189,9 @@ pub fn of_group(name: &str) -> Option<[&'static str; 2]> {
 /// The sentence about a counter or a gauge.
 pub fn counter(name: &str) -> Option<&'static str> {
     let counted = VmEvent::ALL.iter().find(|e| e.name() == name).map(|e| e.row().doc.trim());
-    counted.or_else(|| GAUGES.iter().find(|gauge| gauge.0 == name).map(|gauge| gauge.1))
+    let of_size = || SizeEvent::named(name).map(SizeEvent::doc);
+    let gauge = || GAUGES.iter().find(|gauge| gauge.0 == name).map(|gauge| gauge.1);
+    counted.or_else(of_size).or_else(gauge)
 }
 
 /// Words near to one that no entry has: the one that is probably meant, then those that contain it.
@@ -200,6 +203,7 @@ pub fn near(entries: &[Entry], word: &str) -> Vec<&'static str> {
     }
     known.extend(VmEvent::ALL.iter().map(|e| e.name()));
     known.extend(GAUGES.iter().chain(&OF_GROUPS).map(|row| row.0));
+    known.extend(SizeEvent::names().iter().map(String::as_str));
     let lowered = word.to_lowercase();
     let holds = |k: &&str| lowered.len() > 2 && k.to_lowercase().contains(&lowered);
     let holding = known.iter().copied().filter(holds);

@@ -98,29 +98,29 @@ settings! {
         thp_defrag: ThpDefrag = ThpDefrag::Always, "4.6" => ThpDefrag::Madvise,
             .auto("\"madvise\", up to kernel 4.5 \"always\"")
             .file("/sys/kernel/mm/transparent_hugepage/defrag");
-        /// anonymous mappings whose first write takes a folio of 16 KiB where it gets none of a larger
+        /// anonymous mappings whose first write takes a folio of 16 KiB, if it gets none of a larger
         /// size; `inherit`: as `transparent_hugepage`
         size_16 as "hugepages-16kB": ThpSize = ThpSize::Never,
             .since("6.8").file("/sys/kernel/mm/transparent_hugepage/hugepages-16kB/enabled");
-        /// the same of 32 KiB
+        /// anonymous mappings whose first write takes a folio of 32 KiB
         size_32 as "hugepages-32kB": ThpSize = ThpSize::Never,
             .since("6.8").file("/sys/kernel/mm/transparent_hugepage/hugepages-32kB/enabled");
-        /// the same of 64 KiB
+        /// anonymous mappings whose first write takes a folio of 64 KiB
         size_64 as "hugepages-64kB": ThpSize = ThpSize::Never,
             .since("6.8").file("/sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled");
-        /// the same of 128 KiB
+        /// anonymous mappings whose first write takes a folio of 128 KiB
         size_128 as "hugepages-128kB": ThpSize = ThpSize::Never,
             .since("6.8").file("/sys/kernel/mm/transparent_hugepage/hugepages-128kB/enabled");
-        /// the same of 256 KiB
+        /// anonymous mappings whose first write takes a folio of 256 KiB
         size_256 as "hugepages-256kB": ThpSize = ThpSize::Never,
             .since("6.8").file("/sys/kernel/mm/transparent_hugepage/hugepages-256kB/enabled");
-        /// the same of 512 KiB
+        /// anonymous mappings whose first write takes a folio of 512 KiB
         size_512 as "hugepages-512kB": ThpSize = ThpSize::Never,
             .since("6.8").file("/sys/kernel/mm/transparent_hugepage/hugepages-512kB/enabled");
-        /// the same of 1024 KiB
+        /// anonymous mappings whose first write takes a folio of 1024 KiB
         size_1024 as "hugepages-1024kB": ThpSize = ThpSize::Never,
             .since("6.8").file("/sys/kernel/mm/transparent_hugepage/hugepages-1024kB/enabled");
-        /// the same of 2 MiB
+        /// anonymous mappings whose first write takes a huge page; `inherit`: as `transparent_hugepage`
         size_2048 as "hugepages-2048kB": ThpSize = ThpSize::Inherit,
             .since("6.8").file("/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled");
     }

@@ -47,6 +47,12 @@ impl Memory {
         }
     }
 
+    /// Counts something of folios of an order.
+    #[inline]
+    pub(crate) fn count_size(&mut self, order: u8, event: SizeEvent, more: i64) {
+        self.stats.sizes.count(order, event, more);
+    }
+
     /// The frame that a page of a process maps.
     pub(crate) fn frame_of(&self, page: PageIdx) -> Option<Pfn> {
         let Entry::Frame(folio) = self.virt.pages.entry(page) else { return None };

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use mmsim_core::base::vmstat::VmEvent;
-use mmsim_core::config::thp::SIZES;
 use mmsim_core::memory::SizeEvent;
 
 use super::expand::{Plan, label};
@@ -27,6 +26,7 @@ const PARTS: &[&str] = &[
     "daemons",
     "cache_ext",
     "memory_stat",
+    "transparent_hugepage",
     "tasks",
     "threads",
     "peak_resident",
@@ -194,7 +194,7 @@ pub(super) fn retain_asked(sources: &Sources, doc: &mut Table, known: &Known) ->
 /// The first part of a figure that no report can have.
 pub(super) fn no_figure(figure: &str) -> Option<&str> {
     let counted = |name: &str| {
-        VmEvent::named(name).is_some() || GAUGES.contains(&name) || SizeEvent::is_named(name)
+        VmEvent::named(name).is_some() || GAUGES.contains(&name) || SizeEvent::named(name).is_some()
     };
     let first = |part: &str| PARTS.contains(&part.split(['.', '[']).next().unwrap_or_default());
     figure.split('+').map(str::trim).find(|part| !counted(part) && !first(part))
@@ -203,7 +203,8 @@ pub(super) fn no_figure(figure: &str) -> Option<&str> {
 /// Allowed beginnings of a figure's path.
 pub(super) fn figures() -> Vec<&'static str> {
     let counters = VmEvent::ALL.iter().map(|e| e.name());
-    let others = SIZES.into_iter().chain(GAUGES.iter().copied());
+    let sizes = SizeEvent::names().iter().map(String::as_str);
+    let others = GAUGES.iter().copied().chain(sizes);
     PARTS.iter().copied().chain(counters).chain(others).collect()
 }
 

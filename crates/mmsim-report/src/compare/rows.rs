@@ -15,6 +15,7 @@
 //! stand above a small one of millions, up and down weigh the same, and growing from zero
 //! has a size.
 
+use mmsim_core::memory::SizeEvent;
 use serde::Serialize;
 
 use super::Options;
@@ -166,7 +167,8 @@ pub(super) fn figures(scopes: &[(u64, Scope<'_>, Scope<'_>)], per_work: bool) ->
 /// A value of one run: its kind, its name, the value, whether it grows with work.
 type Value = (&'static str, String, f64, bool);
 
-fn of_run(run: &RunReport, scope: &Scope<'_>, options: Options<'_>) -> Vec<Value> {
+/// `sizes`: counters of sizes of folios that one of the reports has; the other one's are 0.
+fn of_run(run: &RunReport, scope: &Scope<'_>, sizes: &[&str], options: Options<'_>) -> Vec<Value> {
     let mut all: Vec<Value> = vec![("run", "sim_time_ns".into(), scope.sim_time_ns as f64, false)];
     all.extend(scope.vmstat.iter().map(|(n, &v)| ("vmstat", n.to_string(), v as f64, true)));
     let gauges = match options.phase {
@@ -176,7 +178,8 @@ fn of_run(run: &RunReport, scope: &Scope<'_>, options: Options<'_>) -> Vec<Value
     for (name, &value) in gauges.into_iter().flat_map(|g| g.iter()) {
         all.push(("gauge", name.to_string(), value as f64, false));
     }
-    for (name, &value) in scope.sizes.iter() {
+    for &name in sizes {
+        let value = scope.sizes.get(name).copied().unwrap_or(0);
         all.push(("size", name.to_string(), value as f64, true));
     }
     let p = scope.pressure;
@@ -231,10 +234,16 @@ pub(super) fn values(
     scopes: &[(u64, Scope<'_>, Scope<'_>)],
     options: Options<'_>,
 ) -> Vec<Row> {
+    let counted = |name: &&str| {
+        scopes.iter().any(|(_, a, b)| [a, b].iter().any(|s| s.sizes.get(name).is_some()))
+    };
+    let sizes: Vec<&str> = SizeEvent::names().iter().map(String::as_str).filter(counted).collect();
     let sides: Vec<(Vec<Value>, Vec<Value>)> = group
         .iter()
         .zip(scopes)
-        .map(|((a, b), (_, of_a, of_b))| (of_run(a, of_a, options), of_run(b, of_b, options)))
+        .map(|((a, b), (_, of_a, of_b))| {
+            (of_run(a, of_a, &sizes, options), of_run(b, of_b, &sizes, options))
+        })
         .collect();
     let Some(((first, _), (_, scope, _))) = sides.first().zip(scopes.first()) else {
         return Vec::new();

@@ -11,14 +11,13 @@ use crate::numbers::grouped;
 /// Notes of this kind before the rest is counted.
 const MOST: usize = 16;
 
-/// A note for each size of the first run of each variant at each point.
+/// A note for each size of each variant at each point, with means over its runs.
 pub(super) fn folios(groups: &[&Group<'_>]) -> Vec<String> {
     let mut notes = Vec::new();
     for group in groups {
         let point: String = group.axes.iter().map(|(k, x)| format!(", {k} = {x}")).collect();
         for v in &group.variants {
-            let Some(run) = v.runs.first() else { continue };
-            let sizes = SIZES.iter().filter_map(|size| of(run, size));
+            let sizes = SIZES.iter().filter_map(|size| of(&v.runs, size));
             notes.extend(sizes.map(|said| format!("{}{point}: {said}", v.name)));
         }
     }
@@ -30,26 +29,29 @@ pub(super) fn folios(groups: &[&Group<'_>]) -> Vec<String> {
     notes
 }
 
-fn of(run: &RunReport, size: &str) -> Option<String> {
+fn of(runs: &[&RunReport], size: &str) -> Option<String> {
     let count = |e: SizeEvent| {
         let name = format!("{size}.{}", e.name());
-        run.transparent_hugepage.get(&name).copied().unwrap_or(0)
+        let each = runs.iter().filter_map(|run| run.transparent_hugepage.get(&name));
+        (each.sum::<u64>() as f64 / runs.len().max(1) as f64).round() as u64
     };
     let said = |e, what: &str| match count(e) {
         0 => None,
         n => Some(format!("{} {what}", grouped(n as f64))),
     };
-    use SizeEvent::{AnonFaultAlloc, AnonFaultFallback, NrAnon, Split, Swpout, SwpoutFallback};
+    use SizeEvent::{AnonFaultAlloc, AnonFaultFallback, NrAnon, Split};
+    use SizeEvent::{Swpin, Swpout, SwpoutFallback};
     let parts = [
         said(AnonFaultAlloc, "made by faults"),
         said(AnonFaultFallback, "faults fell back"),
         said(Swpout, "to swap in one piece"),
         said(SwpoutFallback, "without slots in a row"),
+        said(Swpin, "back in one piece"),
         said(Split, "split"),
         said(NrAnon, "left"),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    let swapped = run.vmstat.get(VmEvent::PswpOut.name()).is_some_and(|&n| n > 0);
+    let swapped = runs.iter().any(|run| run.vmstat.any(&[VmEvent::PswpOut]));
     let tried = count(Swpout) + count(SwpoutFallback) > 0;
     let gap = match swapped && !tried && count(Split) > 0 {
         true => {
